@@ -33,7 +33,7 @@ Yes   Hello  Fine        1     1
 No    Hello  Sorry       0     0
 
 Where conversations ended
-NODE  DISPOSITION     RUNS  NEWEST
+NODE  RESULT          RUNS  NEWEST
 Fine  user_qualified     1  1
 """
 

@@ -95,7 +95,7 @@ def test_a_workflow_is_published_archived_and_activated(run: Command) -> None:
 
 def test_runs_are_listed(read: Command) -> None:
     head, row = cells(read("run", "list").stdout)
-    assert head == ["ID", "CREATED", "WORKFLOW", "DIRECTION", "NUMBER", "SECONDS", "DISPOSITION"]
+    assert head == ["ID", "CREATED", "WORKFLOW", "DIRECTION", "NUMBER", "SECONDS", "RESULT"]
     assert (row[0], row[2], row[3], row[-1]) == ("1", "Reception", "chat", "user_qualified")
     found = json.loads(read("run", "list", "--json").stdout)
     assert (found["total_count"], found["runs"][0]["disposition"]) == (1, "user_qualified")

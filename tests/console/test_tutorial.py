@@ -79,9 +79,9 @@ def test_the_agent_of_the_start_is_as_it_was(walked: Walked) -> None:
 def test_a_picture_shows_the_case_that_fails(walked: Walked, open_tab: Open, screenshots: Path) -> None:
     tab = open_tab(f"http://127.0.0.1:{walked.found.port}/#key={KEY}", "/agents/2/tests")
     tab.heading("Tests of Due tomorrow")
-    tab.press("Run all")
+    tab.press("Run all tests")
     tab.sees("How long: one, two or three weeks?")
-    tab.sees("What the cases touch")
+    tab.sees("Which parts of the agent the tests reach")
     tab.settle()
     tab.page.screenshot(path=screenshots / "tutorial-tests.png", full_page=True)
 

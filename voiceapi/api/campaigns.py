@@ -125,7 +125,7 @@ def get_campaign_progress(campaign_id: int) -> dict[str, Any]:
 @blueprint.get("/campaign/<campaign_id>/outcomes")
 @blueprint.response(200, schemas.OutcomesSchema)
 def get_campaign_outcomes(campaign_id: int) -> dict[str, Any]:
-    """Get how the calls of a campaign came out, by outcome and by disposition."""
+    """Count the calls of a campaign by whether they were answered (outcome), and by result (disposition)."""
     return lifecycle.outcomes(organization(), campaign_id)
 
 

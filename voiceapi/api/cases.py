@@ -26,7 +26,7 @@ TAKEN = "Another case of the workflow has the name"
 @blueprint.arguments(schemas.CasesQuerySchema, location="query")
 @blueprint.response(200, schemas.CaseSchema(many=True))
 def list_cases(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any]]:
-    """List the conversation cases that are stored with a workflow, oldest first."""
+    """List the tests of a workflow, the conversation cases that are stored with it, oldest first."""
     return [case_answer(case) for case in stored_cases.listed(organization(), workflow_id, **query)]
 
 
@@ -36,7 +36,7 @@ def list_cases(query: dict[str, Any], workflow_id: int) -> list[dict[str, Any]]:
 @blueprint.arguments(schemas.CreateCaseSchema)
 @blueprint.response(200, schemas.CaseSchema, headers=EDIT_TAG)
 def create_case(body: dict[str, Any], workflow_id: int) -> Response:
-    """Store a conversation case with a workflow, one that is given or one that is made of a run."""
+    """Store a test, a conversation case, with a workflow: one that is given or one that is made of a run."""
     name, enabled = body["name"], body["enabled"]
     if body["run_id"] is None:
         return show_case(stored_cases.create(organization(), workflow_id, body["case"], name, enabled=enabled))
@@ -63,7 +63,7 @@ def import_cases(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
 @blueprint.get("/<workflow_id>/cases/<case_id>")
 @blueprint.response(200, schemas.CaseSchema, headers=EDIT_TAG)
 def get_case(workflow_id: int, case_id: int) -> Response:
-    """Get one conversation case of a workflow."""
+    """Get one test, a conversation case, of a workflow."""
     return show_case(stored_cases.get(organization(), workflow_id, case_id))
 
 
@@ -84,7 +84,7 @@ def change_case(headers: dict[str, Any], body: dict[str, Any], workflow_id: int,
 @blueprint.arguments(EditSchema, location="headers")
 @blueprint.response(200, DoneSchema)
 def delete_case(headers: dict[str, Any], workflow_id: int, case_id: int) -> dict[str, Any]:
-    """Delete a conversation case of a workflow."""
+    """Delete a test, a conversation case, of a workflow."""
     stored_cases.delete(organization(), workflow_id, case_id, expected(headers))
     return {"message": "Case deleted"}
 

@@ -10,7 +10,7 @@ from .auth import organization, service
 from .blueprint import Blueprint
 from .schemas import fields
 from .schemas.base import ResponseSchema
-from .schemas.runs import ReportQuerySchema
+from .schemas.runs import RESULT, ReportQuerySchema
 
 RUNS = fields.Items(fields.Integer(), required=True, description="ids of the newest runs in which it happened")
 blueprint = Blueprint("insights", __name__, url_prefix="/workflow", tag="runs")
@@ -50,7 +50,7 @@ class TimesSchema(ResponseSchema):
 
 
 class DispositionSchema(ResponseSchema):
-    disposition = fields.Text(required=True, allow_none=True)
+    disposition = fields.Text(required=True, allow_none=True, description=RESULT)
     runs = fields.Integer(required=True)
     run_ids = RUNS
 
@@ -137,7 +137,7 @@ class InsightsSchema(ResponseSchema):
 @blueprint.arguments(InsightsQuerySchema, location="query")
 @blueprint.response(200, InsightsSchema)
 def get_insights(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
-    """Count by node and edge what happened in the newest 10,000 of a workflow's runs that meet the filters."""
+    """Count by step (node) and path (edge) what happened in the newest 10,000 of the runs that meet the filters."""
     criteria, _ = filters.read(query["filters"], filters.OF_INSIGHTS)
     criteria &= created_through(query["start_date"], query["end_date"])
     return insights.of_workflow(

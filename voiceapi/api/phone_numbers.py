@@ -102,7 +102,7 @@ class RemovedPhoneNumberSchema(ResponseSchema):
 @blueprint.get(NUMBERS)
 @blueprint.response(200, PhoneNumberListSchema)
 def list_numbers(config_id: int) -> dict[str, Any]:
-    """List the phone numbers of a telephony configuration, active or not."""
+    """List the phone numbers of a telephony configuration, a carrier account, active or not."""
     listed = numbers.listed(organization(), config_id)
     return {"phone_numbers": [number_answer(number, inbound_workflow_name=name) for number, name in listed]}
 
@@ -130,7 +130,7 @@ def get_number(config_id: int, phone_number_id: int) -> Response:
 @blueprint.arguments(PhoneNumberChangeSchema)
 @blueprint.response(200, PhoneNumberSchema, headers=EDIT_TAG)
 def update_number(headers: dict[str, Any], body: dict[str, Any], config_id: int, phone_number_id: int) -> Response:
-    """Change a phone number: its label, the workflow that answers its calls, whether it is active."""
+    """Change a phone number: its label, the workflow (agent) that answers its calls, whether it is active."""
     del body["clear_trunk"]
     number = numbers.update(organization(), config_id, phone_number_id, **body, expected=expected(headers))
     return show_number(number, provider_sync=SYNCED)

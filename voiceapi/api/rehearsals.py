@@ -1,4 +1,4 @@
-"""Rehearsals of a workflow with played callers, replays of past runs, and the list of recordings."""
+"""Rehearsals of a workflow with practice callers, replays of past runs, and the list of recordings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .errors import Message
 from .schemas import fields
 from .schemas.base import BodySchema, QuerySchema, ResponseSchema
 from .schemas.cases import CASE, CoverageSchema, LineSchema
-from .schemas.runs import FILTERS
+from .schemas.runs import FILTERS, RESULT
 
 LONGEST_CALLER = 2000
 WAY = {"description": "the first point where the run goes another way"}
@@ -105,7 +105,7 @@ class ScoresSchema(ResponseSchema):
 
 class RehearsedSchema(ResponseSchema):
     number = fields.Integer(required=True, description="counted from 1")
-    disposition = fields.Text(required=True, allow_none=True)
+    disposition = fields.Text(required=True, allow_none=True, description=RESULT)
     turns = fields.Integer(required=True)
     score = fields.Number(required=True, allow_none=True)
     summary = fields.Text(required=True)
@@ -124,10 +124,12 @@ class RehearsalSchema(ResponseSchema):
     passed = fields.Flag(required=True, description="whether there are no findings")
     caller = fields.Text(required=True, allow_none=True)
     model = fields.Text(required=True, validate=fields.Choice(MODELS), description="what spoke for the agent")
-    seed = fields.Integer(required=True)
+    seed = fields.Integer(required=True, description="the number that brings the same callers again")
     asked = fields.Integer(required=True, description="how many conversations were asked for")
     conversations = fields.Integer(required=True, description="how many there was time, and turns, for")
-    dispositions = Dict(fields.Text(), fields.Integer(), required=True, metadata={"description": "how often each"})
+    dispositions = Dict(
+        fields.Text(), fields.Integer(), required=True, metadata={"description": "how often each"}
+    )
     nodes = fields.Items(fields.Model(PassedNodeSchema), required=True)
     coverage = fields.Model(CoverageSchema, required=True)
     findings = fields.Items(fields.Model(RehearsalFindingSchema), required=True)
@@ -282,7 +284,7 @@ class RecordingListSchema(ResponseSchema):
 @replay_blueprint.arguments(ReplayWorkflowSchema)
 @replay_blueprint.response(200, ReplaysSchema)
 def replay_runs(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
-    """Replay past runs on the draft or a version: the first point where each goes another way; nothing is stored."""
+    """Replay past runs, calls and chats, on the draft or a version: where each goes another way; nothing is stored."""
     criteria, _ = filters.read(body["filters"], filters.OF_INSIGHTS)
     chosen = (body["run_ids"], body["last"], criteria, body["version"])
     return replays_answer(replays.of_workflow(service(), organization(), workflow_id, *chosen))
@@ -339,7 +341,7 @@ def list_recordings(_query: dict[str, Any]) -> dict[str, Any]:
 @blueprint.arguments(RehearseSchema)
 @blueprint.response(200, RehearsalSchema)
 def rehearse_workflow(body: dict[str, Any], workflow_id: int) -> dict[str, Any]:
-    """Rehearse a workflow with random callers, or with callers described in a sentence; nothing is stored."""
+    """Let practice callers, random or described in a sentence, talk to a workflow; nothing is stored."""
     version, report = rehearsals.rehearse(
         service(),
         organization(),

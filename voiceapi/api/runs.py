@@ -34,7 +34,7 @@ LONG_REPORT = 2000
 @blueprint.arguments(schemas.RunsQuerySchema, location="query")
 @blueprint.response(200, schemas.WorkflowRunsSchema)
 def list_runs(query: dict[str, Any], workflow_id: int) -> dict[str, Any]:
-    """Get the runs of a workflow, with optional filtering and sorting."""
+    """Get the runs of a workflow, calls and chats, with optional filtering and sorting."""
     workflow = versions.get(organization(), workflow_id)
     criteria, applied = filters.read(query["filters"], filters.OF_WORKFLOW)
     page = run_lists.of_workflow(workflow, criteria, query["view"])

@@ -257,7 +257,7 @@ def list_carriers() -> dict[str, Any]:
 @blueprint.get("/organizations/telephony-configs")
 @blueprint.response(200, ConfigurationListSchema)
 def list_configurations() -> dict[str, Any]:
-    """List the telephony configurations of the organization."""
+    """List the telephony configurations of the organization, its accounts at carriers."""
     return {"configurations": [item_answer(*listed) for listed in configs.listed(organization())]}
 
 
@@ -282,7 +282,7 @@ def create_configuration(body: dict[str, Any]) -> Response:
 @blueprint.alt_response(400)
 @blueprint.response(200, ConfigurationDetailSchema, headers=EDIT_TAG)
 def get_configuration(config_id: int) -> Response:
-    """Show a telephony configuration, its secrets masked."""
+    """Show a telephony configuration, a carrier account, its secrets masked."""
     return show_configuration(configs.get(organization(), config_id))
 
 

@@ -60,7 +60,7 @@ def validate_workflow(workflow_id: int) -> dict[str, Any]:
 @blueprint.arguments(schemas.StatusQuerySchema, location="query")
 @blueprint.response(200, schemas.ListedWorkflowSchema(many=True))
 def list_workflows(query: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the workflows, archived ones too unless a status is given."""
+    """List the workflows (agents), archived ones too unless a status is given."""
     listed = versions.listed(organization(), _statuses(query["status"]))
     return [answer_of(schemas.ListedWorkflowSchema, record, folder_id=None) for record in listed]
 
@@ -88,7 +88,7 @@ def count_workflows() -> dict[str, int]:
 @blueprint.arguments(ReadSchema, location="headers")
 @blueprint.response(200, schemas.WorkflowSchema, headers=EDIT_TAG)
 def fetch_workflow(_headers: dict[str, Any], workflow_id: int) -> Response:
-    """Get a workflow with its draft, or its released definition without one."""
+    """Get a workflow, an agent, with its draft, or its released definition without one."""
     workflow, version = versions.get_with_version(organization(), workflow_id)
     tag = etag(workflow, version)
     return not_modified(tag) or tagged(tag, workflow_answer(workflow, version))
@@ -172,7 +172,7 @@ def duplicate_workflow(headers: dict[str, Any], workflow_id: int) -> Response:
 @node_type_blueprint.arguments(ReadSchema, location="headers")
 @node_type_blueprint.response(200, schemas.NodeTypesSchema, headers=READ_TAG)
 def list_node_types(_headers: dict[str, Any]) -> Response:
-    """List the node types with their properties, for editors and for programs that write workflows."""
+    """List the node types, the kinds of steps, with their properties, for editors and for programs that write them."""
     answer = {"spec_version": node_types.SPEC_VERSION, "node_types": node_types.node_types()}
     return unless_known(encode(answer, newline=True))
 

@@ -70,9 +70,9 @@ def campaign_group() -> None:
 
 @campaign_group.command("create")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--workflow", type=ID, required=True, help="The id of the workflow that talks to the contacts.")
+@click.option("--workflow", type=ID, required=True, help="The id of the agent (workflow) that talks to the contacts.")
 @click.option("--name", type=TEXT, help="The file's name otherwise.")
-@click.option("--configuration", type=ID, help="The id of the telephony configuration to call through.")
+@click.option("--configuration", type=ID, help="The id of the telephony configuration, the carrier account.")
 @click.option("--phone-number-column", type=TEXT, help="The column with the numbers, if it isn't phone_number.")
 @click.option("--max-concurrency", type=click.IntRange(1, 100), help="Calls in progress at a time.")
 @click.option("--calling-hours", type=_Hours(), help="On the contact's own clock, such as 09:00-20:00.")

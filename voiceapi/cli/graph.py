@@ -17,10 +17,10 @@ from .output import writing
 @click.command("graph")
 @click.argument("workflow")
 @click.option("-o", "--output", metavar="FILE", help="Where the picture goes; standard output without it.")
-@click.option("--layered", is_flag=True, help="Put the nodes in layers, whatever their stored positions are.")
+@click.option("--layered", is_flag=True, help="Put the steps in layers, whatever their stored positions are.")
 @click.option("--coverage", is_flag=True, help="Run its conversation cases, and show which parts they pass how often.")
 def graph(workflow: str, output: str | None, layered: bool, coverage: bool) -> None:
-    """Draw WORKFLOW, a definition's file or a stored workflow's id, as SVG.
+    """Draw WORKFLOW, an agent by a definition's file or a stored workflow's id, as SVG.
 
     Nodes are drawn where they are stored, if all have a position and none lies on another; else in layers. What is
     broken is drawn as far as it can be read. Drawing a file needs no database. The cases of a file are those beside it.

@@ -83,7 +83,7 @@ def _show(found: Mapping[str, Any], *, include_tests: bool) -> None:
     names = {node["id"]: _name(node, node["name"]) for node in found["nodes"]}
     _table("Nodes", ("NODE", *map(str.upper, HAPPENED)), _nodes(found, names))
     _table("Edges", ("EDGE", "FROM", "TO", "PASSED", "RUNS"), _edges(found, names))
-    _table("Where conversations ended", ("NODE", "DISPOSITION", "RUNS", "NEWEST"), _ends(found, names))
+    _table("Where conversations ended", ("NODE", "RESULT", "RUNS", "NEWEST"), _ends(found, names))
     _table("Seconds for an answer to a caller", ("NODE", "ANSWERS", *SECONDS), _times(found, names, "answer_seconds"))
     head = ("NODE", "ANSWERS", *SECONDS, "FAILURES")
     _table("Seconds for an answer of the language model", head, _times(found, names, "model_seconds"))

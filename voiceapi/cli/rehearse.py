@@ -1,4 +1,4 @@
-"""The command `rehearse`: an agent talks to played callers."""
+"""The command `rehearse`: an agent talks to practice callers."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def rehearse(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    """Have WORKFLOW, a definition's file or a stored workflow's id, talk to played callers.
+    """Have WORKFLOW, a definition's file or a stored workflow's id, talk to practice callers.
 
     Random callers say words of the edges, press keys, are silent, misunderstand, hang up. They find where the agent
     gets stuck, and need neither a key nor a network. A caller who is described by --caller is spoken by the configured

@@ -39,7 +39,7 @@ class _Day(click.ParamType):  # type: ignore[type-arg]
 
 OPTIONS = (
     click.option("--campaign", type=ID, help="Of the campaign with this id."),
-    click.option("--disposition", type=TEXT, multiple=True, help="With this disposition, such as user_qualified."),
+    click.option("--disposition", type=TEXT, multiple=True, help="With this result, such as user_qualified."),
     click.option("--tag", type=TEXT, multiple=True, help="With this call tag; several: with all of them."),
     click.option("--status", type=click.Choice(["completed", "in_progress"])),
     click.option("--direction", type=click.Choice(["inbound", "outbound"])),
@@ -111,7 +111,7 @@ def list_runs(organization: str, as_json: bool, **options: Any) -> None:
         runs = [used_answer(run, url) for run in page.runs]
         show_json({"total_count": page.total, "page": view.page, "limit": view.limit, "runs": runs})
         return
-    head = ("ID", "CREATED", "WORKFLOW", "DIRECTION", "NUMBER", "SECONDS", "DISPOSITION")
+    head = ("ID", "CREATED", "WORKFLOW", "DIRECTION", "NUMBER", "SECONDS", "RESULT")
     show_table(head, [_row(run) for run in page.runs], empty="There is no such run.")
     if page.total > len(page.runs):
         pages = -(-page.total // view.limit)
@@ -191,7 +191,7 @@ def show_event(event: runs.RunEvent, graph: Graph | None, *, verbose: bool) -> N
 @run_group.command("case")
 @click.argument("run_id", type=ID)
 @click.option("-o", "--output", metavar="FILE", help="A new file of cases; standard output without it.")
-@click.option("--store", is_flag=True, help="Store the case with the run's workflow.")
+@click.option("--store", is_flag=True, help="Store the case, as a test, with the run's agent.")
 @ORGANIZATION
 @JSON
 @with_session

@@ -18,6 +18,7 @@ from ...campaigns.campaigns import CIRCUIT_BREAKER, RETRY
 from ..errors import Message
 from . import fields
 from .base import BodySchema, ResponseSchema
+from .runs import RESULT
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 LONGEST_DELAY = 7 * 24 * 3600
@@ -347,13 +348,13 @@ class ProgressSchema(ResponseSchema):
 
 
 class DispositionCountSchema(ResponseSchema):
-    disposition = fields.Text(required=True)
+    disposition = fields.Text(required=True, description=RESULT)
     calls = fields.Integer(required=True)
 
 
 class OutcomesSchema(ResponseSchema):
     campaign_id = fields.Integer(required=True)
-    outcomes = fields.Object(required=True, description="how many calls ended with each outcome, retried ones too")
+    outcomes = fields.Object(required=True, description="how many calls were answered, busy ..., retried ones too")
     dispositions = fields.Items(
         fields.Model(DispositionCountSchema), required=True, description="the commonest first, at most 50"
     )

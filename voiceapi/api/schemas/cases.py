@@ -14,6 +14,7 @@ from ...store.workflows import LONGEST_CASE_NAME
 from ..errors import Message
 from . import fields
 from .base import BodySchema, QuerySchema, ResponseSchema
+from .runs import RESULT
 
 CASE = {"description": "the case as a case file has it, see docs/testing.md"}
 NAME = {"description": "takes the place of the name in the case"}
@@ -139,7 +140,7 @@ class CaseResultSchema(ResponseSchema):
         metadata={"description": "the names of the variables found at each node, by its id"},
     )
     variables = fields.Object(required=True)
-    disposition = fields.Text(required=True, allow_none=True)
+    disposition = fields.Text(required=True, allow_none=True, description=RESULT)
     tags = fields.Items(fields.Text(), required=True)
     missing = fields.Items(fields.Text(), required=True, description="template variables without a value")
     webhooks = Dict(

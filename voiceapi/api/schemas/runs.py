@@ -12,6 +12,8 @@ from .base import BodySchema, PagingSchema, QuerySchema, ResponseSchema
 
 DIRECTION = fields.Choice(("inbound", "outbound"))
 IS_TEST = {"description": "held with a draft, or placed by a test trigger"}
+RESULT = "the result: how the call or chat ended, as a code such as user_hangup"
+ANSWERS = "the answers that the agent found out, and what the service notes of the call"
 FILTERS = "a JSON array of criteria, each an object with attribute and value; its type may be left out"
 
 
@@ -27,7 +29,7 @@ class CreatedRunSchema(ResponseSchema):
     mode = fields.Text(required=True)
     created_at = fields.Time(required=True)
     definition_id = fields.Integer(required=True)
-    initial_context = fields.Object(required=True, allow_none=True)
+    initial_context = fields.Object(required=True, allow_none=True, description="what was known before the call")
 
 
 class RunsQuerySchema(PagingSchema):
@@ -80,11 +82,11 @@ class RunSchema(ArtifactsSchema):
     caller_number = fields.Text(required=True, allow_none=True)
     called_number = fields.Text(required=True, allow_none=True)
     call_duration_seconds = fields.Integer(required=True, allow_none=True)
-    disposition = fields.Text(required=True, allow_none=True)
+    disposition = fields.Text(required=True, allow_none=True, description=RESULT)
     cost_info = fields.Object(required=True, allow_none=True)
     usage_info = fields.Object(required=True, allow_none=True)
-    initial_context = fields.Object(required=True, allow_none=True)
-    gathered_context = fields.Object(required=True, allow_none=True)
+    initial_context = fields.Object(required=True, allow_none=True, description="what was known before the call")
+    gathered_context = fields.Object(required=True, allow_none=True, description=ANSWERS)
     logs = fields.Object(required=True, allow_none=True)
     annotations = fields.Object(required=True, allow_none=True)
 
@@ -130,9 +132,9 @@ class UsedRunSchema(ArtifactsSchema):
     campaign_id = fields.Integer(required=True, allow_none=True)
     is_completed = fields.Flag(required=True)
     is_test = fields.Flag(required=True, metadata=IS_TEST)
-    disposition = fields.Text(required=True, allow_none=True)
-    initial_context = fields.Object(required=True, allow_none=True)
-    gathered_context = fields.Object(required=True, allow_none=True)
+    disposition = fields.Text(required=True, allow_none=True, description=RESULT)
+    initial_context = fields.Object(required=True, allow_none=True, description="what was known before the call")
+    gathered_context = fields.Object(required=True, allow_none=True, description=ANSWERS)
     charge_usd = fields.Number(required=True, allow_none=True)
 
 

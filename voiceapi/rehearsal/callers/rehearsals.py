@@ -1,4 +1,4 @@
-"""Rehearses an agent with played callers: random ones, which find dead ends, or one described in a sentence."""
+"""Rehearses an agent with practice callers: random ones, which find dead ends, or one described in a sentence."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_tests_show_what_is_touched_and_a_failed_case_its_way(tab: Tab, agent: i
     tab.press("Run the cases")
     expect(below).to_contain_text("Version 2: 1 passed, 1 failed.")
     expect(node(tab, "remind").locator(".badges")).to_have_text("2×, ✕ 1 failed")
-    expect(node(tab, "remind")).to_have_attribute("aria-label", re.compile("In 2 cases, failed: 1,"))
+    expect(node(tab, "remind")).to_have_attribute("aria-label", re.compile("In 2 tests, failed: 1,"))
     expect(node(tab, "never").locator(".badges")).to_have_text("never")
     expect(edge(tab, "not_at_all").locator(".badges")).to_have_text("never")
     expect(rows(tab, "Never passed")).to_contain_text(["See you", "Never", "No", "Answered"])
@@ -146,8 +146,8 @@ def test_one_call_is_looked_at_step_by_step_and_the_view_follows_until_it_is_pan
         tab.page.keyboard.press("+")
     follow = tab.role("button", "Follow")
     expect(follow).to_be_hidden()
-    for text, id in (("Step back", "how_many"), ("Step back", "remind"), ("Next step", "how_many")):
-        tab.press(text)
+    for text, id in (("Back", "how_many"), ("Back", "remind"), ("Next", "how_many")):
+        tab.press(text, exact=True)
         expect(here).to_have_attribute("data-node", id)
         assert is_within(tab, node(tab, id))
     expect(edge(tab, "can_come").locator(".badges")).to_have_text("2")
@@ -156,7 +156,7 @@ def test_one_call_is_looked_at_step_by_step_and_the_view_follows_until_it_is_pan
     box.hover(position={"x": 9, "y": 9})
     tab.page.mouse.wheel(4000, 0)
     expect(follow).to_be_visible()
-    tab.press("Next step")
+    tab.press("Next", exact=True)
     expect(here).to_have_attribute("data-node", "see_you")
     assert not is_within(tab, node(tab, "see_you"))
     follow.click()
@@ -166,7 +166,7 @@ def test_one_call_is_looked_at_step_by_step_and_the_view_follows_until_it_is_pan
     tab.open(f"/agents/{agent}/runs/{run}")
     expect(here).to_have_attribute("data-node", "see_you")
     expect(node(tab, "another_day")).to_have_count(1)
-    rows(tab, "Steps").nth(1).get_by_role("button").click()
+    tab.role("article", "Turn 1").click()
     expect(here).to_have_attribute("data-node", "how_many")
 
 

@@ -50,12 +50,12 @@ def cross(api: Api, agent: int) -> None:
 def test_a_run_is_saved_as_a_case_that_passes(tab: Tab, agent: int, api: Api) -> None:
     run = chat(api, agent, "Yes, I can.", "Two.")
     tab.open(f"/agents/{agent}/runs/{run}")
-    tab.press("Save as a case")
-    tab.sees("It is saved as the case")
+    tab.press("Save as a test")
+    tab.sees("It is saved as the test")
     (stored,) = api.get(f"/workflow/{agent}/cases")
     with tab.expecting("409 POST"):
-        tab.press("Save as a case")
-        tab.sees("It is a case already")
+        tab.press("Save as a test")
+        tab.sees("It is a test already")
     assert len(api.get(f"/workflow/{agent}/cases")) == 1
     tab.follow(stored["name"])
     tab.heading(stored["name"])

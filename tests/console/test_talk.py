@@ -155,10 +155,10 @@ def shows_why(turns: Locator) -> None:
     expect(order).to_contain_text('look_up({"order_no":"A<b>7</b>"})')
     order.get_by_text("its answer").click()
     expect(order.get_by_role("region", name="Answer of look_up")).to_contain_text("on its way")
-    expect(order).to_contain_text(re.compile(r"openai clever-1 [\d.]+ m?s, openai clever-1 [\d.]+ m?s"))
-    expect(done).to_contain_text("Takes the edge Go on from Ask to More")
+    expect(order).to_contain_text(re.compile(r"openai clever-1 in [\d.]+ m?s, openai clever-1 in [\d.]+ m?s"))
+    expect(done).to_contain_text("Takes the path Go on from Ask to More because openai clever-1 called go_on().")
     expect(done).to_contain_text("order_no = A<b>7</b>")
-    expect(done).not_to_contain_text("go_on(")
+    expect(done).not_to_contain_text("Calls go_on")
     expect(broken).to_contain_text("The model server answered with status 400")
 
 
@@ -204,7 +204,7 @@ def test_a_call_to_the_agent_and_its_run_say_the_same(tab: Tab, agent: int) -> N
     expect(tab.page.get_by_role("application").locator("[aria-current=true].node")).to_contain_text("More")
     tab.follow(re.compile(r"^Call \d+"))
     shows_why(tab.page.get_by_role("article"))
-    expect(tab.role("region", "Facts")).to_contain_text("Call to us, simulator")
+    expect(tab.role("region", "Facts")).to_contain_text("Call in, simulator")
     expect(tab.role("region", "Facts")).to_contain_text("openai clever-1")
     waits = tab.role("region", "Waits of the caller").get_by_role("cell")
     expect(waits.filter(has_text=re.compile("^The"))).to_have_text(["The model's first word", "The answer"])
@@ -242,8 +242,8 @@ def test_an_answer_that_is_not_understood_shows_the_edges_and_their_words(tab: T
         turn.get_by_text("why", exact=True).click()
         expect(turn.locator("details li")).to_have_text(
             [
-                "The edge Yes is taken for: yes, come, time",
-                "The edge No is taken for: no, cannot, come, time, another, day",
+                "The path Yes is taken for: yes, come, time",
+                "The path No is taken for: no, cannot, come, time, another, day",
             ]
         )
 

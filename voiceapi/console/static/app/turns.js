@@ -13,27 +13,30 @@ const KINDS = {
 
 /**
  * @typedef {object} Turn
+ * @property {number} number 0 is the opening
  * @property {string} title
  * @property {string} [at] when it began
  * @property {{who: "caller" | "agent", text: string, keyed?: boolean}[]} said in order
- * @property {{type: string, payload: object}[]} events as those of a text chat's turn
+ * @property {{type: string, payload: object, created_at: string}[]} events as those of a text chat's turn
  * @property {Record<string, number> | null} waits how long the caller waited, as in rtf-latency-measured: latency_seconds,
  *   and what else was measured
  * @property {boolean} [isPending] whether the answer isn't whole yet
  */
+
+const titleOf = (number) => (number === 0 ? "Opening" : `Turn ${number}`);
 
 /** The turns of a run, from the events of its log. */
 export function turnsOfRun(run) {
   const turns = new Map();
   for (const { type, payload, turn: number, timestamp } of run.logs?.realtime_feedback_events ?? []) {
     if (!turns.has(number)) {
-      turns.set(number, { title: number === 0 ? "Opening" : `Turn ${number}`, at: timestamp, said: [], events: [], waits: null });
+      turns.set(number, { number, title: titleOf(number), at: timestamp, said: [], events: [], waits: null });
     }
     const turn = turns.get(number);
     if (type === "rtf-user-transcription") turn.said.push({ who: "caller", text: payload.text, keyed: payload.keyed });
     else if (type === "rtf-bot-text") turn.said.push({ who: "agent", text: payload.text });
     else if (type === "rtf-latency-measured") turn.waits = payload;
-    else turn.events.push({ type: KINDS[type] ?? type, payload: ofRun(type, payload) });
+    else turn.events.push({ type: KINDS[type] ?? type, payload: ofRun(type, payload), created_at: timestamp });
   }
   for (const [number, turn] of turns) {
     // A silence is in no log; what follows it is.
@@ -55,7 +58,8 @@ export function turnOfChat(turn, number) {
   if (turn.assistant_message) said.push({ who: "agent", text: turn.assistant_message.text });
   const until = turn.assistant_message?.created_at;
   return {
-    title: number === 0 ? "Opening" : `Turn ${number}`,
+    number,
+    title: titleOf(number),
     at: turn.created_at,
     said,
     events: turn.events,
@@ -64,24 +68,27 @@ export function turnOfChat(turn, number) {
   };
 }
 
-/** What the events of a turn say: the edges taken, the tools called, the variables found, the models, the errors. */
+/**
+ * What the events of a turn say: the edges taken, each with the model's `call` of it, the tools called and how long they `took`,
+ * the variables found, the models, the errors.
+ */
 export function reasons(events) {
   const found = { entered: null, edges: [], tools: [], variables: {}, models: [], errors: [], end: null, misses: 0, lookedAt: [] };
   const open = new Map();
-  for (const { type, payload } of events) {
+  for (const { type, payload, created_at: at } of events) {
     if (type === "tool_call_started") {
-      open.set(payload.tool_call_id, { name: payload.function_name, arguments: payload.arguments, result: null, edge: null });
+      open.set(payload.tool_call_id, { name: payload.function_name, arguments: payload.arguments, result: null, edge: null, at, took: null });
       found.tools.push(open.get(payload.tool_call_id));
     } else if (type === "tool_call_result") {
       const call = open.get(payload.tool_call_id);
-      if (call) call.result = parsed(payload.result);
+      if (call) Object.assign(call, { result: parsed(payload.result), took: new Date(at) - new Date(call.at) });
       open.delete(payload.tool_call_id);
     } else if (type === "node_transition" && payload.previous_node_id === null) {
       found.entered = payload;
     } else if (type === "node_transition") {
-      found.edges.push(payload);
       // The function by which the model took the edge is no tool.
-      const call = [...open.values()][0];
+      const call = [...open.values()][0] ?? null;
+      found.edges.push({ ...payload, call });
       if (call) call.edge = payload;
     } else if (type === "variables_extracted") {
       Object.assign(found.variables, payload.variables);

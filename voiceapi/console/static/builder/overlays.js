@@ -19,7 +19,7 @@ function touched(count, noun, failed = 0) {
   return failed ? { look: "failed", label: `${count}×, ✕ ${failed} failed`, note: `${note}, failed: ${failed}` } : { look: "touched", label: `${count}×`, note };
 }
 
-/** In how many of the cases each node and edge was passed, and in how many that failed. */
+/** In how many of the tests each node and edge was passed, and in how many that failed. */
 export function testMarks(coverage, results) {
   const marks = new Map();
   for (const kind of ["node", "edge"]) {
@@ -30,7 +30,7 @@ export function testMarks(coverage, results) {
         counts.set(id, [passed + 1, failed + (result.passed ? 0 : 1)]);
       }
     }
-    for (const [id, [count, failed]] of counts) marks.set(named(kind, id), touched(count, "case", failed));
+    for (const [id, [count, failed]] of counts) marks.set(named(kind, id), touched(count, "test", failed));
   }
   return marks;
 }
@@ -61,24 +61,34 @@ export function trafficMarks({ nodes, edges }) {
   ]);
 }
 
-/** The steps of one call: {node, edge, name, turn} for each node that it came to, in order; `turns` as app/turns gives them. */
+/**
+ * The steps of one conversation in order, {node, edge, name, label, turn, number, isStay}: each node that it came to, and each
+ * turn in which it stayed where it was. `turns` as app/turns gives them; `number` is the turn's.
+ */
 export function stepsOf(turns) {
-  return turns.flatMap(({ title, events }) => events.filter(({ type }) => type === "node_transition")
-    .map(({ payload }) => ({ node: payload.node_id, edge: payload.edge_id ?? null, name: payload.node_name, label: payload.edge_label ?? "", turn: title })));
+  const steps = [];
+  for (const { title: turn, number, events } of turns) {
+    const moves = events.filter(({ type }) => type === "node_transition").map(({ payload }) => payload);
+    for (const { node_id: node, edge_id: edge = null, node_name: name, edge_label: label } of moves) steps.push({ node, edge, name, label: label ?? "", turn, number, isStay: false });
+    if (!moves.length && steps.length) steps.push({ ...steps.at(-1), edge: null, label: "", turn, number, isStay: true });
+  }
+  return steps;
 }
 
-/** The marks of a call up to a step: which steps led to each node. */
+/** The marks of a conversation up to a step: which steps led to each node; the paths of that step's turn are wider. */
 export function stepMarks(steps, last) {
-  const numbers = new Map();
-  steps.slice(0, last + 1).forEach(({ node, edge }, at) => {
-    for (const name of [named("node", node), edge !== null && named("edge", edge)].filter(Boolean)) numbers.set(name, [...numbers.get(name) ?? [], at + 1]);
+  const found = new Map();
+  steps.slice(0, last + 1).forEach(({ node, edge, number }, at) => {
+    for (const name of [named("node", node), edge !== null && named("edge", edge)].filter(Boolean)) {
+      found.set(name, { numbers: [...found.get(name)?.numbers ?? [], at + 1], width: number === steps[last].number ? 4 : null });
+    }
   });
-  return new Map([...numbers].map(([name, found]) => [name, { look: "step", label: found.join(", "), note: `Step ${found.join(", ")}` }]));
+  return new Map([...found].map(([name, { numbers, width }]) => [name, { look: "step", label: numbers.join(", "), note: `Step ${numbers.join(", ")}`, width }]));
 }
 
-/** The way of one case: its nodes and edges, and that it failed there or passed. */
+/** The way of one test: its nodes and edges, and that it failed there or passed. */
 export function wayMarks({ nodes, edges, passed }) {
-  const mark = passed ? { look: "touched", label: "", note: "On the way of the case" } : { look: "failed", label: "✕", note: "On the way of the case, which failed" };
+  const mark = passed ? { look: "touched", label: "", note: "On the way of the test" } : { look: "failed", label: "✕", note: "On the way of the test, which failed" };
   return new Map([...nodes.map((id) => [named("node", id), mark]), ...edges.map((id) => [named("edge", id), { ...mark, width: 3 }])]);
 }
 

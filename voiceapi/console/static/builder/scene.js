@@ -134,7 +134,7 @@ export function scene() {
     part.group.dataset.key = key;
   }
 
-  /** Show texts [[look, text], ...] over the upper border of a node, or below the label of an edge. */
+  /** Show texts [[look, text], ...] over the upper border of a node, or above the label of an edge. */
   function showBadges(part, texts) {
     const now = texts.map(([look, text]) => `${look} ${text}`).join("\n");
     if (now === (part.badged ?? "")) return;
@@ -152,7 +152,8 @@ export function scene() {
   const reachSoon = debounced(reach, 150);
   reach();
 
-  const edgeBadges = ({ x, y }) => ({ x: x - EDGE_BADGES / 2, y: y + 11 });
+  // Above the label: the node that an edge leads to has its badges below it.
+  const edgeBadges = ({ x, y }) => ({ x: x - EDGE_BADGES / 2, y: y - 32 });
 
   /** Leave out what isn't seen, but never what the Tab key leads to. */
   function cull() {

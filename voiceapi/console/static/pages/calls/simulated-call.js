@@ -5,7 +5,7 @@ import { followRun } from "../../app/live-run.js";
 import { placeOf, turnsOfRun } from "../../app/turns.js";
 import { callout, field, form, input, link, select, stateBadge, textarea } from "../../parts/components.js";
 import { h, show } from "../../parts/dom.js";
-import { showList, turnView } from "./turns.js";
+import { answererOf, showList, turnView } from "./turns.js";
 
 const TRANSFERS = [["answered", "Answered"], ["busy", "Busy"], ["no-answer", "Not answered"], ["failed", "Failed"], ["canceled", "The caller hangs up meanwhile"]];
 const LINES = "Write your part before the call: one line for each answer. An empty line is silence, and “keys: 12#” presses keys. "
@@ -39,7 +39,7 @@ export function simulatedCalls({ workflow, signal, readContext, light, variables
       show(state, run.is_completed ? ["Result: ", stateBadge(run.disposition ?? "ended")] : stateBadge("in_progress"),
         link(`Call ${run.id}`, path));
       const turns = turnsOfRun(run);
-      const model = run.initial_context.runtime_configuration ? null : "scripted model";
+      const model = answererOf(run);
       showList(course, turns, (turn) => turnView(turn, { model }));
       const [node, edge] = turns.map((turn) => placeOf(turn.events)).filter(([each]) => each).at(-1) ?? [null, null];
       light(node, edge);

@@ -127,9 +127,7 @@ class RehearsalSchema(ResponseSchema):
     seed = fields.Integer(required=True, description="the number that brings the same callers again")
     asked = fields.Integer(required=True, description="how many conversations were asked for")
     conversations = fields.Integer(required=True, description="how many there was time, and turns, for")
-    dispositions = Dict(
-        fields.Text(), fields.Integer(), required=True, metadata={"description": "how often each"}
-    )
+    dispositions = Dict(fields.Text(), fields.Integer(), required=True, metadata={"description": "how often each"})
     nodes = fields.Items(fields.Model(PassedNodeSchema), required=True)
     coverage = fields.Model(CoverageSchema, required=True)
     findings = fields.Items(fields.Model(RehearsalFindingSchema), required=True)

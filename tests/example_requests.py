@@ -155,6 +155,13 @@ def workflows(at: Any) -> dict[str, Any]:
     }
     at.do("create_from_template", template)
     at.do("list_examples")
+    described = {
+        "description": "It calls our patients a day before, and asks whether they come. It looks up the time itself.",
+        "language": "en-US",
+    }
+    at.do("describe_workflow", described, status=422)
+    with at.written_by_a_model(body["workflow_definition"], ["It can't look up times: add a tool for that."]):
+        at.do("describe_workflow", described)
     at.do("list_workflows", query={"status": "active"})
     at.do("summarize_workflows")
     at.do("count_workflows")

@@ -12,11 +12,12 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
@@ -28,6 +29,7 @@ from flask.testing import FlaskClient  # noqa: E402
 from voiceapi import create_app  # noqa: E402
 from voiceapi.api.openapi import COMMON, METHODS, document  # noqa: E402
 from voiceapi.bulkhead import BUSY  # noqa: E402
+from voiceapi.llm.wire import Completion  # noqa: E402
 
 FILE = ROOT / "schemas" / "examples.json"
 KEY = "test-key-0123456789"
@@ -112,6 +114,17 @@ class Walk:
         if recorded:
             self._record(operation, status, content, {"path": path, "query": dict(query or {}), "request": request})
         return content
+
+    @contextmanager
+    def written_by_a_model(self, definition: Mapping[str, Any], not_done: Sequence[str]) -> Iterator[None]:
+        """Within the block a language model is there, which answers with this agent."""
+        service = self.client.application.extensions["voiceapi"]
+        text = json.dumps({**definition, "not_done": not_done})
+        object.__setattr__(service, "model", SimpleNamespace(complete=lambda system, user: Completion(text)))
+        try:
+            yield
+        finally:
+            object.__setattr__(service, "model", None)
 
     def errors(self) -> None:
         """Record an unknown id and an invalid request of each operation that can have one."""

@@ -173,6 +173,8 @@ BODIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/messages": lambda ids: {"text": "Yes"},
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/messages/stream": lambda ids: {"text": "Yes"},
     "POST /workflow/{workflow_id}/text-chat/sessions/{run_id}/rewind": lambda ids: {},
+    # It names no record; tests/workflows/test_describing.py has the tools of others.
+    "POST /workflow/describe": lambda ids: {"description": "Take messages."},
     # They name no record, and make or replace something of the caller's own organization.
     **dict.fromkeys(
         (

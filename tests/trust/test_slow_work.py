@@ -58,8 +58,9 @@ class Patient:
         return Scripted().reply(ask)
 
     def complete(self, system: str, user: str) -> Completion:
-        """What the caller of a rehearsal does."""
-        return Completion("[hang up]")
+        """What the caller of a rehearsal does, and the agent of a description."""
+        start = {"id": "hello", "type": "startCall", "data": {"name": "Hello", "prompt": "Help.", "greeting": "Hello!"}}
+        return Completion(f"[hang up] {json.dumps({'nodes': [start], 'edges': []})}")
 
 
 class Accepting:
@@ -177,6 +178,7 @@ def slow_requests(
         "rehearsal with a model": lambda: client.post(
             f"{API}/workflow/{made}/rehearsal", json={"caller": "in a hurry", "conversations": 1}
         ),
+        "description": lambda: client.post(f"{API}/workflow/describe", json={"description": "Say hello."}),
     }
 
 

@@ -7,18 +7,20 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from flask import Response
+from marshmallow import ValidationError
 
 from ..engine.validation.finding import RULES, SEVERITIES
 from ..rehearsal import examples
 from ..tools import catalog, stored
-from ..workflows import comparison, linting, versions
+from ..workflows import comparison, describing, linting, versions
 from ..workflows.drawing import svg
 from ..workflows.drawing.graph import Mark, Overlay
 from .answers import compress, expected, json_response, tagged
 from .auth import organization, service
 from .blueprint import Blueprint
+from .errors import Message
 from .schemas import fields
-from .schemas.base import EDIT_TAG, EditSchema, QuerySchema, ResponseSchema
+from .schemas.base import EDIT_TAG, BodySchema, EditSchema, QuerySchema, ResponseSchema
 from .schemas.definitions import (
     DefinitionSchema,
     DifferenceSchema,
@@ -71,6 +73,36 @@ class LintAnswerSchema(ResponseSchema):
     suppressed = fields.Integer(required=True, description="how many more lint_ignore leaves out")
 
 
+def _refuse_blank(text: str) -> None:
+    if text and not text.strip():  # without any, it is too short
+        raise ValidationError(Message("Value error, a description can't be blank"))
+
+
+class DescribeSchema(BodySchema):
+    description = fields.Text(
+        required=True,
+        validate=(fields.Length(min=1, max=describing.LONGEST_DESCRIPTION), _refuse_blank),
+        description="what the agent is to do, in somebody's own words",
+    )
+    language = fields.Text(
+        load_default=None,
+        allow_none=True,
+        validate=fields.Pattern(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$"),
+        description="a language tag such as de-DE; without it the agent speaks the description's language",
+    )
+
+
+class DescribedSchema(ResponseSchema):
+    """A definition that can be stored as it is. Its nodes are where a drawing has them."""
+
+    workflow_definition = fields.Object(required=True)
+    errors = fields.Items(fields.Model(LintFindingSchema), required=True, description="empty: an answer has none")
+    warnings = fields.Items(fields.Model(LintFindingSchema), required=True)
+    not_done = fields.Items(
+        fields.Text(), required=True, description="what it doesn't do although that was asked for, a sentence each"
+    )
+
+
 # -- lint
 
 
@@ -121,6 +153,19 @@ def validate_definition(body: dict[str, Any]) -> dict[str, Any]:
                 body["workflow_id"],
             )
         )
+
+
+@blueprint.post("/describe")
+@blueprint.alt_response(400, description="The language model can't be asked, or refuses to answer")
+@blueprint.alt_response(503)
+@blueprint.arguments(DescribeSchema)
+@blueprint.response(200, DescribedSchema)
+def describe_workflow(body: dict[str, Any]) -> dict[str, Any]:
+    """Have the configured language model write a definition from a description; nothing is stored.
+
+    422 says why there is none: no language model is configured, or what it wrote after two repairs still has errors.
+    """
+    return describing.describe(service(), organization(), body["description"], body["language"]).as_dict()
 
 
 @blueprint.get("/examples")

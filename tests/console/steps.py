@@ -50,6 +50,7 @@ def talk(tab: Tab) -> None:
     tab.heading(re.compile("^Talk to"))
     tab.sees("Without a language model, it speaks its sentences as they are written.")
     expect(tab.role("link", "Choose a language model")).to_have_attribute("href", re.compile("/settings/models$"))
+    tab.sees("Press Start, and the agent says its first words.")
     tab.press("Start", exact=True)
     conversation = tab.role("log", "Conversation")
     here = tab.page.get_by_role("application").locator("[aria-current=true].node")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from browsing import NARROW, WIDE, Open, Tab
 from playwright.sync_api import Route, expect
 from seed import example
 from steps import looks_good
+from streamed import streamed
 
 pytestmark = pytest.mark.long
 
@@ -43,6 +47,7 @@ def talks(tab: Tab, words: str | re.Pattern[str]) -> None:
     tab.heading(re.compile("^Talk to"))
     expect(tab.role("log", "Conversation").get_by_role("article")).to_contain_text(words)
     expect(tab.page.get_by_label("What you say")).to_be_focused()
+    tab.sees("None yet. What the agent finds out appears here.")
     assert tab.page.evaluate("clicks") <= MOST
 
 
@@ -143,9 +148,12 @@ WORDS = "Ask our guests whether they come tonight, and how many they are."
 LACKING = "It can't look into your calendar: there is no tool for it."
 
 
-def with_model(api: Api) -> None:
+def with_model(api: Api, url: str = "") -> None:
+    """A language model is configured; at `url`, if it is asked."""
     speech = {"provider": "carrier", "model": "default"}
     llm = {"provider": "openai", "model": "clever-1", "api_key": "no-real-key-0123456789"}
+    if url:
+        llm["base_url"] = url
     pipeline = {"llm": llm, "tts": speech, "stt": speech}
     api.put(
         "/organizations/model-configurations/v2",
@@ -174,37 +182,129 @@ def answers(tab: Tab, *, status: int = 200, body: Any = None) -> list[Any]:
     return asked
 
 
-@pytest.mark.parametrize("viewport", [WIDE, NARROW])
-def test_from_home_to_first_words_by_a_description(
-    fresh: Callable[..., tuple[Tab, Api]], viewport: dict[str, int]
-) -> None:
-    tab, api = fresh(viewport=viewport)
-    with_model(api)
-    asked = answers(tab)
-    tab.follow("New agent")
+def written() -> dict[str, Any]:
+    """What a model writes that does as it is told."""
+
+    def node(id: str, type: str, text: str, **data: str) -> dict[str, Any]:
+        data = {"name": id.title(), "prompt": "Find out what they say.", "scripted_text": text, **data}
+        return {"id": id, "type": type, "data": data}
+
+    def edge(target: str, label: str) -> dict[str, Any]:
+        return {"source": "ask", "target": target, "data": {"label": label, "condition": f"They say {label.lower()}."}}
+
+    nodes = [
+        node("ask", "startCall", "Will you come tonight?", greeting="Good evening, this is Il Ponte. Will you come?"),
+        node("coming", "endCall", "See you tonight. Goodbye.", prompt="Say goodbye."),
+        node("away", "endCall", "What a pity. Goodbye.", prompt="Say goodbye."),
+    ]
+    return {"nodes": nodes, "edges": [edge("coming", "Yes"), edge("away", "No")], "not_done": [LACKING]}
+
+
+@pytest.fixture(scope="module")
+def writes() -> list[str]:
+    """What the model writes next; the last text again and again."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def model(writes: list[str]) -> Iterator[str]:
+    """The base URL of a language model."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            text = writes.pop(0) if len(writes) > 1 else writes[0]
+            message = {"role": "assistant", "content": text}
+            kind, body = streamed(asked, 200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def keeps_what_is_described(tab: Tab, api: Api) -> None:
+    """From New agent to the first words of an agent that the model wrote, which isn't kept before somebody says so."""
     expect(tab.page.get_by_text("Who calls?")).to_have_count(0)
+    expect(tab.page.get_by_label(QUESTION)).to_be_focused()
+    before = len(api.get("/workflow/fetch"))
     tab.page.keyboard.type(WORDS)
     tab.press("Show me the agent")
     expect(tab.page.get_by_role("heading", name="This is how it would go")).to_be_focused()
-    assert asked == [{"description": WORDS}]
     tab.sees(WORDS)
     tab.sees(LACKING)
-    expect(tab.page.locator(".said:visible")).to_contain_text("Good evening there, this is Il Ponte.")
-    problems = tab.role("list", "Problems").get_by_role("listitem")
-    expect(problems).to_have_text(["Warning Nobody says what this costs. Show it"])
+    expect(tab.page.locator(".said:visible")).to_contain_text("Good evening, this is Il Ponte.")
+    expect(tab.page.locator("g.node")).to_have_count(3)
     looks_good(tab)
-    assert api.get("/workflow/fetch") == []  # nothing is kept yet
+    assert len(api.get("/workflow/fetch")) == before
     tab.press("Keep it and talk")
     talks(tab, "this is Il Ponte")
     assert tab.page.evaluate("clicks") == 3
-    (made,) = api.get("/workflow/fetch")
-    assert made["name"] == WORDS.rstrip(".")[:60].rpartition(" ")[0] + "…"
-    stored = api.get(f"/workflow/fetch/{made['id']}")
-    names = [
-        [each["data"]["name"] for each in found["nodes"]]
-        for found in (stored["workflow_definition"], described()["workflow_definition"])
+    made = max(api.get("/workflow/fetch"), key=lambda each: each["id"])
+    assert made["name"] == "Ask our guests whether they come tonight, and how many they…"
+    stored = api.get(f"/workflow/fetch/{made['id']}")["workflow_definition"]
+    assert [each["data"]["name"] for each in stored["nodes"]] == ["Ask", "Coming", "Away"]
+    assert api.post(f"/workflow/{made['id']}/validate")["errors"] == []
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW])
+def test_from_home_to_first_words_by_a_description(
+    fresh: Callable[..., tuple[Tab, Api]], model: str, writes: list[str], viewport: dict[str, int]
+) -> None:
+    writes[:] = [f"Here it is: {json.dumps(written())}"]
+    tab, api = fresh(viewport=viewport)
+    with_model(api, model)
+    tab.follow("New agent")
+    keeps_what_is_described(tab, api)
+
+
+def test_a_description_leads_to_first_words_in_a_host_app_too(
+    serve: Serve, open_tab: Open, model: str, writes: list[str]
+) -> None:
+    writes[:] = [json.dumps(written())]
+    server = serve(command=("-m", "flask", "--app", "tests/workshop.py", "run", "--port", "0"))
+    api = Api(server.origin, None, "/voice")
+    api.session.post(f"{server.origin}/login", data={"user": "ada"}, timeout=10)
+    with_model(api, model)
+    cookies = [
+        {"name": name, "value": value, "domain": "127.0.0.1", "path": "/"}
+        for name, value in api.session.cookies.items()
     ]
-    assert names[0] == names[1]
+    tab = open_tab(f"{server.origin}/voice/console", storage_state={"cookies": cookies, "origins": []})
+    tab.page.add_init_script(COUNTED)
+    tab.page.reload()
+    tab.ready()
+    tab.follow("New agent")
+    keeps_what_is_described(tab, api)
+    assert tab.page.url.startswith(f"{server.origin}/voice/console#/")
+
+
+def test_a_model_that_writes_no_agent_is_quoted_and_a_second_try_goes_on(
+    fresh: Callable[..., tuple[Tab, Api]], model: str, writes: list[str]
+) -> None:
+    writes[:] = ["I would rather not."]
+    tab, api = fresh()
+    with_model(api, model)
+    tab.follow("New agent")
+    tab.page.keyboard.type(WORDS)
+    with tab.expecting("422 POST .*/describe"):
+        tab.press("Show me the agent")
+        tab.sees("“I would rather not.”")
+    expect(tab.page.get_by_label(QUESTION)).to_have_value(WORDS)
+    writes[:] = [json.dumps(written())]
+    tab.press("Show me the agent")
+    tab.sees(LACKING)
 
 
 def test_a_problem_leads_to_its_step_and_another_description_may_be_tried(
@@ -216,6 +316,8 @@ def test_a_problem_leads_to_its_step_and_another_description_may_be_tried(
     tab.open("/agents/new")
     tab.page.get_by_label(QUESTION).fill(WORDS)
     tab.press("Show me the agent")
+    problems = tab.role("list", "Problems").get_by_role("listitem")
+    expect(problems).to_have_text(["Warning Nobody says what this costs. Show it"])
     tab.role("button", re.compile("^Show where: Nobody")).click()
     expect(tab.page.locator("g.node.selected")).to_have_count(1)
     # It is work that isn't kept yet: leaving asks.
@@ -258,7 +360,8 @@ def test_who_waits_for_the_model_may_cancel(fresh: Callable[..., tuple[Tab, Api]
     ("status", "detail", "sentence"),
     [
         (422, "No language model is configured.", "No language model is configured."),
-        (502, "The model's answer is cut off.", "The model's answer is cut off."),
+        (400, "The language model's server can't be reached.", "The language model's server can't be reached."),
+        (502, None, "The service answered with 502."),
         (
             422,
             [{"loc": ["body", "description"], "msg": "It is too long.", "type": "value_error"}],

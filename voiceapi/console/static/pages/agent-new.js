@@ -66,7 +66,7 @@ function byDescription(box, look, signal) {
     const asking = new AbortController();
     const cancel = button("Cancel", () => asking.abort());
     const description = box.value.trim();
-    show(waiting, h("span", { class: "loading" }, "The language model makes a draft of it, which may take a minute…"), cancel);
+    show(waiting, h("span", { class: "loading" }, "The language model makes a draft of it, which may take a minute or two…"), cancel);
     cancel.focus();
     let made;
     try {

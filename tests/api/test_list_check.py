@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -128,3 +130,23 @@ def test_a_wrong_form_is_refused(client: FlaskClient, send: Any) -> None:
     ):
         answer = send("phone_number\n+12025550171\n", **fields)
         assert (answer.status_code, answer.get_json()) == (status, {"detail": detail})
+
+
+def test_a_campaign_is_simulated_before_it_is_made(client: FlaskClient, send: Any) -> None:
+    """As the stored one is, but from now on; nothing is stored, and what would be refused is refused."""
+    text = ROWS.replace("+12025550173;;Rome;", "+12025550173;Cy;Rome;")
+    settings = {"name": "Spring", "max_concurrency": "1", "retry_config": json.dumps({"enabled": False})}
+    found = send(text, f"{API}/campaign/simulate/csv", **settings)
+    assert found.status_code == 200, found.text
+    assert client.get(f"{API}/campaign/").get_json() == {"campaigns": []}
+    made = send(text, f"{API}/campaign/create/csv", **settings).get_json()
+    stored = client.post(f"{API}/campaign/{made['id']}/simulate", json={"starts_at": found.get_json()["starts_at"]})
+    assert found.get_json() == stored.get_json()
+    assert (found.get_json()["attempts"], found.get_json()["skipped_contacts"][0]["row"]) == (2, 2)
+    slot = {"day_of_week": 0, "start_time": "09:30", "end_time": "10:00"}
+    window = {"enabled": True, "timezone": "UTC", "slots": [slot]}
+    monday = send(text, f"{API}/campaign/simulate/csv", **settings, schedule_config=json.dumps(window)).get_json()
+    assert {datetime.fromisoformat(each["hour"]).weekday() for each in monday["timeline"]} == {0}
+    assert monday["first_call_at"][11:] == "09:30:00Z"
+    refused = send(ROWS, f"{API}/campaign/simulate/csv", name="Spring")
+    assert (refused.status_code, "is empty in rows: 3" in refused.text) == (400, True)

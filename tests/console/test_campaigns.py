@@ -41,85 +41,151 @@ def choose(tab: Tab, text: str) -> None:
     tab.page.locator("input[type=file]").set_input_files(files=[file])  # type: ignore[list-item]
 
 
+def columns(tab: Tab) -> Any:
+    """What each column of the list is taken for."""
+    return tab.page.get_by_role("combobox", name=re.compile("^What the column")).locator("option:checked")
+
+
 def test_a_list_is_checked_before_it_makes_a_campaign(tab: Tab, agent: int) -> None:
     tab.open(f"/campaigns/new?agent={agent}")
     tab.fill("Name of the campaign", "contacts")
-    tab.press("Create the campaign")
-    tab.sees("Choose a contact list first.")
+    tab.press("Keep it, and start later")
+    tab.sees("Paste a list or choose a file first.")
     choose(tab, f"phone_number,{MARKUP}\n{DOUBLE},a\n12,b\n")
     tab.sees("missing from the source data: 'first_name'")
-    columns = tab.page.get_by_role("region", name="Columns of the list").get_by_role("row")
-    expect(columns).to_have_text(
-        [
-            "ColumnWhat it is forNote",
-            "phone_numberthe number to call",
-            f"{MARKUP}a variable of the conversation",
-            f"first_nameNeeds {MARKUP} needs itmissing",
-        ]
-    )
-    expect(tab.page.get_by_role("region", name="Rows that will be skipped").get_by_role("row").last).to_contain_text(
-        "12"
-    )
+    expect(columns(tab)).to_have_text(["the number to call", MARKUP])
+    expect(tab.page.get_by_role("button", name="Start calling")).to_have_count(0)
+    skipped = tab.page.get_by_role("region", name="Rows that will be skipped").get_by_role("row").last
+    expect(skipped).to_contain_text("12")
     with tab.expecting("400 POST .*/campaign/create/csv"):
-        tab.press("Create the campaign")
+        tab.press("Keep it, and start later")
         expect(tab.page.get_by_role("alert").filter(has_text="missing from")).to_be_visible()
     expect(tab.page.locator(".refusal")).to_be_visible()
+    tab.page.get_by_role("combobox", name=f"What the column {MARKUP} is").select_option("as first_name")
+    expect(tab.page.locator(".refusal")).to_have_count(0)
     choose(tab, LIST)
-    expect(tab.page.get_by_role("region", name="The first rows")).to_contain_text(MARKUP)
-    tab.fill("Seconds until a retry", "5")
-    tab.page.get_by_label("Only within windows").check()
-    tab.press("Monday to Friday, 9 to 17")
-    tab.page.get_by_label("Time zone of these windows").fill("Europe/Nowhere")
-    with tab.expecting("422 POST .*/campaign/create/csv"):
-        tab.press("Create the campaign")
-        expect(tab.page.get_by_label("Seconds until a retry")).to_have_attribute("aria-invalid", "true")
+    expect(tab.page.get_by_role("region", name="Columns of the list")).to_contain_text(MARKUP)
+    with tab.expecting("422 POST .*/campaign/simulate/csv", "422 POST .*/campaign/create/csv"):
+        tab.fill("Wait before each, in seconds", "5")
+        tab.page.get_by_label("Time zone of these hours").fill("Europe/Nowhere")
+        expect(tab.page.locator(".refusal")).to_contain_text("Invalid timezone: Europe/Nowhere")
+        tab.press("Keep it, and start later")
+        expect(tab.page.get_by_label("Wait before each, in seconds")).to_have_attribute("aria-invalid", "true")
         tab.sees("Invalid timezone: Europe/Nowhere")
     expect(tab.page.get_by_label("Name of the campaign")).to_have_value("contacts")
-    tab.fill("Seconds until a retry", "30")
-    tab.page.get_by_label("Only within windows").uncheck()
-    tab.fill("Retries of a contact", "0")
+    tab.fill("Wait before each, in seconds", "30")
+    tab.page.get_by_label("Only at these hours").uncheck()
+    tab.fill("Calls again, at most", "0")
     tab.fill("Name of the campaign", f"Spring {MARKUP}")
-    tab.press("Create the campaign")
+    tab.press("Keep it, and start later")
     tab.heading(f"Spring {MARKUP}")
 
 
-def test_a_list_with_another_column_of_numbers_makes_a_campaign(tab: Tab, api: Any, agent: int) -> None:
+def test_columns_are_recognised_and_can_be_used_otherwise(tab: Tab, api: Any, agent: int) -> None:
     tab.open(f"/campaigns/new?agent={agent}")
-    column = tab.page.get_by_label(re.compile("^Column with the numbers"))
-    expect(column).to_be_hidden()
-    choose(tab, f"First_name;Phone\nAnn;{DOUBLE}\nBob;{BUSY}\nCy;12\n")
-    tab.sees("Source must contain a 'phone_number' column. It has 'first_name', 'phone'.")
-    expect(column.get_by_role("option")).to_have_text(["Choose it", "first_name", "phone"])
-    column.select_option("phone")
-    columns = tab.page.get_by_role("region", name="Columns of the list").get_by_role("row")
-    expect(columns).to_have_text(
-        ["ColumnWhat it is forNote", f"first_nameNeeds {MARKUP} needs it", "phonethe number to call"]
-    )
-    expect(tab.page.locator(".refusal")).to_have_count(0)
+    choose(tab, f"First-Name;Born;Phone\nAnn;1999-04-01;{DOUBLE}\nBob;2001-12-24;{BUSY}\nCy;1987-01-31;12\n")
+    expect(columns(tab)).to_have_text(["first_name, which the agent needs", "Born", "the number to call"])
+    born = tab.page.get_by_role("combobox", name="What the column Born is")
+    born.select_option("number")
+    tab.sees("0 people will be called")
+    expect(columns(tab)).to_have_text(["first_name, which the agent needs", "the number to call", "Phone"])
+    tab.page.get_by_role("combobox", name="What the column Phone is").select_option("number")
+    tab.sees("2 people will be called")
+    born.select_option("")
     tab.fill("Name of the campaign", "Mapped")
-    tab.press("Create the campaign")
+    tab.page.get_by_label("Only at these hours").uncheck()
+    tab.press("Keep it, and start later")
     tab.heading("Mapped")
-    expect(tab.page.locator("dt:text-is('Waiting') + dd")).to_have_text("2")
-    expect(tab.page.locator("dt:text-is('Column with the numbers') + dd")).to_have_text("phone")
+    expect(tab.page.locator("dt:text-is('Wait for their first call') + dd")).to_have_text("2")
+    expect(tab.page.locator("dt:text-is('Column with the numbers') + dd")).to_have_text("Phone")
     tab.press("Start", exact=True)
     question = tab.page.get_by_role("alertdialog")
     expect(question).to_contain_text(
-        "It calls 2 contacts through Simulator. No hours are set: it calls at any time of the day and night."
+        "It calls 2 people through Simulator, at any time of the day and night: no hours are set."
     )
     tab.press("Cancel")
     (made,) = (each["id"] for each in api.get("/campaign/")["campaigns"] if each["name"] == "Mapped")
-    windows = {"timezone": "Europe/Berlin", "slots": [{"day_of_week": 0, "start_time": "09:00", "end_time": "17:00"}]}
+    days = [{"day_of_week": day, "start_time": "09:00", "end_time": "17:00"} for day in (0, 1, 2, 4)]
+    windows = {"timezone": "Europe/Berlin", "slots": days}
     api.ask(
         "PATCH", f"/campaign/{made}", {"schedule_config": windows, "calling_hours": {"start": "08:00", "end": "20:00"}}
     )
     tab.page.reload()
     tab.press("Start", exact=True)
     expect(question).to_contain_text(
-        "It calls within Monday 09:00 to 17:00 (Europe/Berlin), and from 08:00 to 20:00 on each contact's clock."
+        "Monday to Wednesday 09:00 to 17:00, Friday 09:00 to 17:00 (Europe/Berlin), "
+        "and from 08:00 to 20:00 on each person's clock."
     )
-    tab.press("Cancel")
+    tab.press("Start calling")
+    tab.role("tab", "Contacts").click()
+    contact = tab.page.get_by_role("region", name="Contacts").get_by_role("link", name=DOUBLE)
+    expect(contact).to_be_visible()
+    found = api.get(f"/campaign/{made}/contacts/1")
+    assert found["variables"] == {"first_name": "Ann", "phone": DOUBLE, "phone_number": DOUBLE}
     tab.open("/campaigns")
     expect(tab.page.get_by_role("row", name="Mapped").get_by_role("cell").nth(3)).to_have_text("2")
+
+
+def test_cells_are_pasted_as_spreadsheets_give_them(tab: Tab, agent: int) -> None:
+    """Quoted line breaks, a list without a heading, other encodings, a workbook, and ten thousand rows."""
+    tab.open(f"/campaigns/new?agent={agent}")
+    paste = tab.page.get_by_label("Paste rows from a spreadsheet")
+    paste.fill(f'First name\tNote\tMobile\n"Ann ""A."""\t"two\nlines"\t{DOUBLE}\n\nBob\t\t{BUSY}')
+    tab.sees("2 people will be called")
+    expect(tab.page.get_by_role("region", name="Columns of the list")).to_contain_text('Ann "A.", Bob')
+    paste.fill(f"Ann\t{DOUBLE}\nBob\t{BUSY}")
+    tab.sees("The first row looks like a person to call, not like names of columns")
+    expect(columns(tab)).to_have_text(["column 1", "the number to call"])
+    tab.page.get_by_role("combobox", name="What the column column 1 is").select_option("as first_name")
+    tab.sees("2 people will be called")
+    expect(tab.page.locator(".refusal")).to_have_count(0)
+    for encoding in ("cp1252", "utf-16", "utf-8-sig"):
+        content = f"first_name;phone_number\nZoë;{DOUBLE}\n".encode(encoding)
+        file = {"name": f"{encoding}.csv", "mimeType": "text/csv", "buffer": content}
+        tab.page.locator("input[type=file]").set_input_files(files=[file])  # type: ignore[list-item]
+        expect(tab.page.get_by_role("region", name="Columns of the list")).to_contain_text("Zoë")
+        tab.sees("1 person will be called")
+    book = {"name": "people.xlsx", "mimeType": "application/zip", "buffer": b"PK\3\4"}
+    tab.page.locator("input[type=file]").set_input_files(files=[book])  # type: ignore[list-item]
+    tab.sees("people.xlsx is a workbook")
+    rows = "".join(f"P{row}\t+4930{row:07}\n" for row in range(10_000))
+    paste.evaluate(
+        """(area, text) => {
+          area.select();
+          const clipboardData = new DataTransfer();
+          clipboardData.setData("text/plain", text);
+          area.dispatchEvent(new ClipboardEvent("paste", { clipboardData, cancelable: true }));
+        }""",
+        f"first_name\tphone_number\n{rows}",
+    )
+    tab.sees("10000 people will be called")
+    paste.evaluate("(area) => { area.value = ''; area.dispatchEvent(new Event('input')); }")
+    expect(tab.page.get_by_role("region", name="Columns of the list")).to_have_count(0)
+
+
+def test_hours_are_set_as_a_week_by_keys(tab: Tab, api: Any, agent: int) -> None:
+    tab.open(f"/campaigns/new?agent={agent}")
+    choose(tab, LIST)
+    tab.press("Monday to Friday, 9 to 17")
+    expect(tab.page.locator(".what-happens")).to_contain_text("Monday to Friday 09:00 to 17:00")
+    friday = tab.page.get_by_role("checkbox", name="Friday")
+    friday.press(" ")
+    expect(tab.page.locator(".what-happens")).to_contain_text("Monday to Thursday 09:00 to 17:00")
+    tab.page.get_by_label("Monday, to").fill("12:00")
+    tab.page.get_by_role("button", name="More hours on Monday").press("Enter")
+    expect(tab.page.get_by_label("Monday (2), from")).to_be_focused()
+    tab.page.get_by_label("Monday (2), to").fill("19:30")
+    tab.page.get_by_role("button", name="The first day's hours on all chosen days").press("Enter")
+    expect(tab.page.locator(".what-happens")).to_contain_text("Monday to Thursday 09:00 to 12:00 and 18:00 to 19:30")
+    tab.page.get_by_role("button", name="Remove these hours of Monday").press("Enter")
+    tab.fill("Name of the campaign", "Hours")
+    tab.press("Keep it, and start later")
+    tab.heading("Hours")
+    made = next(each for each in api.get("/campaign/")["campaigns"] if each["name"] == "Hours")
+    short, long = [("09:00", "12:00")], [("09:00", "12:00"), ("18:00", "19:30")]
+    assert [
+        (slot["day_of_week"], slot["start_time"], slot["end_time"]) for slot in made["schedule_config"]["slots"]
+    ] == [(day, *hours) for day, windows in enumerate((short, long, long, long)) for hours in windows]
 
 
 def test_a_campaign_for_which_nobody_dials_says_so(tab: Tab, api: Any, agent: int) -> None:
@@ -138,15 +204,17 @@ def test_its_course_from_the_dry_run_to_the_redial(tab: Tab, api: Any, agent: in
     api.post("/do-not-call", {"phone_numbers": ["+12025550172"], "reason": None})
     tab.open(f"/campaigns/{made}?tab=dry-run")
     expect(tab.page.get_by_role("img", name=re.compile("Calls by hour"))).to_be_visible()
+    tab.page.get_by_text("What comes of it in numbers").click()
     planned = tab.page.locator("dt:text-is('Calls') + dd").inner_text()
     tab.page.get_by_text("The same as a table").click()
     rows = tab.page.get_by_role("region", name=re.compile(r"^Calls by hour, in [\w/]+$")).get_by_role("row").all()
     counted = sum(int(cell) for row in rows[1:] for cell in row.get_by_role("cell").all_inner_texts()[1:])
-    assert planned == f"{counted}, 0 of them retries"
+    assert planned == f"{counted}, 0 of them to people who were called before"
     expect(tab.page.get_by_role("region", name="Rows that wouldn't be called").get_by_role("row")).to_have_count(4)
 
     tab.role("tab", "Settings").click()
     tab.page.get_by_text("Change them").click()
+    tab.page.get_by_text("Limits for each person").click()
     tab.fill("Earliest time of day", "00:00")
     with tab.expecting("422 PATCH"):
         tab.press("Save", exact=True)
@@ -154,18 +222,18 @@ def test_its_course_from_the_dry_run_to_the_redial(tab: Tab, api: Any, agent: in
     tab.fill("Latest time of day", "24:00")
     tab.press("Save", exact=True)
     expect(tab.page.get_by_role("status")).to_contain_text("The settings are saved.")
-    tab.sees("00:00 to 24:00 on the contact's clock")
+    tab.sees("00:00 to 24:00")
     assert api.get(f"/campaign/{made}")["calling_hours"] == {"start": "00:00", "end": "24:00"}
 
     tab.role("tab", "Progress").click()
     tab.press("Start", exact=True)
     tab.press("Start calling")
     expect(tab.page.locator(".facts .badge").first).to_have_text("completed", timeout=30_000)
-    expect(tab.page.get_by_role("region", name="Outcomes of the calls").get_by_role("row")).to_have_text(
-        ["OutcomeCallsShare", "answered583 %", "busy117 %"]
+    expect(tab.page.get_by_role("region", name="Calls, answered or not").get_by_role("row")).to_have_text(
+        ["CallCallsShare", "answered583 %", "busy117 %"]
     )
     tab.page.get_by_role("tab", name="Contacts").click()
-    tab.page.get_by_label("State").select_option("skipped")
+    tab.page.get_by_label("Which contacts").select_option("skipped")
     expect(tab.page.get_by_role("region", name="Contacts").get_by_role("row")).to_have_count(4)
     with tab.page.expect_download() as waiting:
         tab.press("These contacts as CSV")
@@ -176,8 +244,8 @@ def test_its_course_from_the_dry_run_to_the_redial(tab: Tab, api: Any, agent: in
     tab.sees(MARKUP)
     tab.page.go_back()
     tab.ready()
-    expect(tab.page.get_by_label("State")).to_have_value("skipped")
-    tab.press("Redial who wasn't reached")
+    expect(tab.page.get_by_label("Which contacts")).to_have_value("skipped")
+    tab.press("Call again who wasn't reached")
     tab.press("Make the campaign")
     tab.heading("Autumn (Redial)")
 
@@ -210,7 +278,7 @@ def test_its_page_asks_for_what_it_shows_while_somebody_looks(tab: Tab, api: Any
     expect(said).to_have_text("The campaign is running.")
     tab.role("tab", "Progress").click()
     tab.page.clock.run_for(3000)
-    expect(tab.page.locator("dt:text-is('Waiting') + dd")).to_have_text("7")
+    expect(tab.page.locator("dt:text-is('Wait for their first call') + dd")).to_have_text("7")
 
     hide = "(is) => Object.defineProperty(document, 'hidden', {value: is, configurable: true})"
     tab.page.evaluate(hide, True)

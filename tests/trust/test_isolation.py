@@ -122,6 +122,7 @@ BODIES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
         "source_id": ids["file_key"],
     },
     "POST /campaign/check/csv": lambda ids: {"workflow_id": ids["workflow_id"]},
+    "POST /campaign/simulate/csv": lambda ids: {"name": "x", "workflow_id": ids["workflow_id"]},
     "POST /campaign/create/csv": lambda ids: {"name": "x", "workflow_id": ids["workflow_id"]},
     "PATCH /campaign/{campaign_id}": lambda ids: {"name": "x"},
     "POST /campaign/{campaign_id}/redial": lambda ids: {},

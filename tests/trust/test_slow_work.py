@@ -150,6 +150,9 @@ def slow_requests(
         "checked list": lambda: client.post(
             f"{API}/campaign/check/csv", data={"workflow_id": str(made), "file": (io.BytesIO(SHORT_LIST), "l.csv")}
         ),
+        "dry run of a list": lambda: client.post(
+            f"{API}/campaign/simulate/csv", data={**form, "file": (io.BytesIO(SHORT_LIST), "l.csv")}
+        ),
         "campaign": lambda: client.post(f"{API}/campaign/create", json=body),
         "dry run": lambda: client.post(f"{API}/campaign/{campaign['id']}/simulate", json={}),
         "chat": lambda: client.post(chats, json={}),

@@ -16,6 +16,7 @@ from ..runs import files
 from ..runs.files import LARGEST
 from ..store import dialing
 from ..store.campaigns import FINAL, OPEN
+from ..store.fields import now
 from ..strict_json import parse
 from .answers import answer_of, paging
 from .auth import organization, service
@@ -219,6 +220,7 @@ class SkippedContactSchema(ResponseSchema):
 class SimulationSchema(ResponseSchema):
     seed = fields.Integer(required=True)
     starts_at = fields.Time(required=True)
+    first_call_at = fields.Time(required=True, allow_none=True, description="null when nobody is called")
     ends_at = fields.Time(required=True, allow_none=True, description="null when it was cut off")
     contacts = fields.Object(required=True, description="how many contacts end in each state")
     attempts = fields.Integer(required=True)
@@ -345,9 +347,25 @@ def get_contact(campaign_id: int, row_id: int) -> dict[str, Any]:
 @blueprint.response(200, SimulationSchema)
 def simulate_campaign(body: dict[str, Any], campaign_id: int) -> dict[str, Any]:
     """Simulate a campaign on a virtual clock: nobody is called, nothing is stored."""
-    source = campaigns.get(organization(), campaign_id).source_id
-    with contact_list.reading(service(), organization(), files.size(organization(), source)):
-        return report.simulate(service(), organization(), campaign_id, body)
+    campaign = campaigns.get(organization(), campaign_id)
+    with contact_list.reading(service(), organization(), files.size(organization(), campaign.source_id)):
+        return report.simulate(service(), campaign, body)
+
+
+@blueprint.post("/campaign/simulate/csv")
+@blueprint.alt_response(503)
+@blueprint.doc(requestBody=FORM)
+@blueprint.alt_response(400)
+@blueprint.alt_response(413, description="The list is larger than 10 MiB")
+@blueprint.alt_response(415)
+@blueprint.response(200, SimulationSchema)
+def simulate_list() -> dict[str, Any]:
+    """Simulate a campaign before it is made, from the form that makes one, as if it began now: nothing is stored."""
+    body, _, content = read_campaign(request, CreateCampaignFormSchema())
+    with contact_list.reading(service(), organization(), len(content)):
+        wanted = {**body, "source_type": "csv", "source_id": ""}
+        campaign = campaigns.drafted(service(), organization(), wanted, lambda: content)
+        return report.simulate(service(), campaign, {**SimulateSchema().load({}), "starts_at": now()}, content)
 
 
 @blueprint.get("/do-not-call")

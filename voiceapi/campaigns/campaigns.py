@@ -70,6 +70,26 @@ def create(
         refused when any of its rows would be skipped. `phone_number_column` may be left out.
     :param list_field: the field of the input that names the list; errors of its rows begin with it.
     :param reserve: stores something in the campaign's transaction, such as an Idempotency-Key, or refuses it.
+    :raises RecordNotFound, NotPossible, InvalidFields: as `drafted`; NotPossible also for a list that isn't there.
+    """
+    campaign = drafted(service, organization, wanted, lambda: _stored(organization, wanted["source_id"]), list_field)
+    with write():
+        campaign.save(force_insert=True)
+        if reserve is not None:
+            reserve(campaign)
+    return campaign
+
+
+def drafted(
+    service: Service,
+    organization: int,
+    wanted: Mapping[str, Any],
+    content: Callable[[], bytes],
+    list_field: str = "file",
+) -> Campaign:
+    """Check all that makes a campaign, and return it as it would be created. Nothing is stored.
+
+    :param content: gives the contact list, once the workflow is found.
     :raises RecordNotFound: when there is no such workflow.
     :raises NotPossible: for a contact list that can't be read or lacks a column that the workflow needs, for no
         telephony configuration to call through, for a value that is missing in a row, and for more concurrency than
@@ -78,7 +98,7 @@ def create(
     """
     workflow = require(Workflow, "Workflow not found", id=wanted["workflow_id"], organization=organization)
     number_column = wanted.get("phone_number_column")
-    contacts = _contact_list(organization, wanted["source_id"], number_column)
+    contacts = ContactList(content(), number_column)
     variables = variables_of(workflow)
     check_columns(contacts, variables)
     try:
@@ -88,27 +108,22 @@ def create(
     read = reader(configuration)
     check_values(contacts, variables, read)
     _check_concurrency(service, wanted["max_concurrency"])
-    to_call = _count(contacts, read, list_field, strict=wanted["strict"])
-    with write():
-        campaign: Campaign = Campaign.create(
-            organization=organization,
-            workflow=workflow,
-            telephony_configuration=configuration,
-            name=wanted["name"],
-            source_type=wanted["source_type"],
-            source_id=wanted["source_id"],
-            phone_number_column=number_column,
-            contacts_to_call=to_call,
-            retry_config=wanted["retry_config"] or RETRY,
-            schedule_config=wanted["schedule_config"],
-            circuit_breaker=wanted["circuit_breaker"] or CIRCUIT_BREAKER,
-            max_concurrency=wanted["max_concurrency"],
-            calling_hours=wanted["calling_hours"],
-            max_attempts_per_day=wanted["max_attempts_per_day"],
-        )
-        if reserve is not None:
-            reserve(campaign)
-    return campaign
+    return Campaign(
+        organization=organization,
+        workflow=workflow,
+        telephony_configuration=configuration,
+        name=wanted["name"],
+        source_type=wanted["source_type"],
+        source_id=wanted["source_id"],
+        phone_number_column=number_column,
+        contacts_to_call=_count(contacts, read, list_field, strict=wanted["strict"]),
+        retry_config=wanted["retry_config"] or RETRY,
+        schedule_config=wanted["schedule_config"],
+        circuit_breaker=wanted["circuit_breaker"] or CIRCUIT_BREAKER,
+        max_concurrency=wanted["max_concurrency"],
+        calling_hours=wanted["calling_hours"],
+        max_attempts_per_day=wanted["max_attempts_per_day"],
+    )
 
 
 def update(
@@ -152,12 +167,11 @@ def numbers_to_call_from(organization: int) -> int:
         return 0
 
 
-def _contact_list(organization: int, key: str, number_column: str | None) -> ContactList:
+def _stored(organization: int, key: str) -> bytes:
     try:
-        content = files.read(organization, key)
+        return files.read(organization, key)
     except RecordNotFound:
         raise NotPossible(f"Failed to access CSV file: {key}") from None
-    return ContactList(content, number_column)
 
 
 def variables_of(workflow: Workflow) -> list[str]:

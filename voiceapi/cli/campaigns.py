@@ -312,7 +312,7 @@ def simulate_campaign(campaign_id: int, seed: int, days: int, organization: str,
     wanted = {"seed": seed, "days": days, **dict.fromkeys(("outcomes", "talk_seconds", "starts_at"))}
     owner = _owner_of(organization, campaign_id)
     with progress("Living through the campaign"):
-        found = report.simulate(current_service(), owner, campaign_id, wanted)
+        found = report.simulate(current_service(), campaigns.get(owner, campaign_id), wanted)
     if as_json:
         show_json(found)
         return

@@ -13,7 +13,6 @@ from voiceapi.campaigns import campaigns, lifecycle
 from voiceapi.campaigns.dialer import list_import
 from voiceapi.campaigns.dialer.worker import Dialer
 from voiceapi.campaigns.dry_run import report
-from voiceapi.campaigns.dry_run.report import simulate
 from voiceapi.campaigns.dry_run.simulator import Rehearsal
 from voiceapi.organizations import preferences
 from voiceapi.runs import files
@@ -64,6 +63,10 @@ def campaign(service: Service, db: None, talk: Callable[..., Any]) -> Callable[.
         return created
 
     return create
+
+
+def simulate(service: Service, organization: int, campaign_id: int, wanted: Wanted) -> dict[str, Any]:
+    return report.simulate(service, campaigns.get(organization, campaign_id), wanted)
 
 
 def minutes(found: dict[str, Any]) -> float:

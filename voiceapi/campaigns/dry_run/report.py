@@ -1,4 +1,4 @@
-"""The dry run of a stored campaign, with its own list and settings, summed up in one answer."""
+"""The dry run of a campaign, stored or not yet, with its own list and settings, summed up in one answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from ...store.telephony import TelephonyConfiguration
 from ...telephony.configurations import reader
 from ...telephony.numbers import zones_of_number
 from ...timestamps import write_time
-from .. import campaigns
 from ..contact_list import ContactList
 from ..dialer.calling_hours import DAY
 from ..dialer.eligibility import Candidate, Eligibility, zones_of
@@ -33,19 +32,21 @@ TALK_SECONDS = (30.0, 120.0)
 MOST_SKIPPED = 1000
 
 
-def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def simulate(
+    service: Service, campaign: Campaign, wanted: Mapping[str, Any], content: bytes | None = None
+) -> dict[str, Any]:
     """Run a campaign's whole list as if it began at `starts_at`; the same seed answers the same.
 
     :param wanted: `seed`, `outcomes` (shares by outcome, None for the usual ones), `talk_seconds` (shortest, longest),
         `days`, and `starts_at`, without which it is when the campaign was created, or when the organization's
         campaigns last dialed if that was later.
-    :raises RecordNotFound: when there is no such campaign.
+    :param content: the list of a campaign that isn't stored.
     :raises NotPossible: when its list can't be read.
     """
-    campaign = campaigns.get(organization, campaign_id)
+    organization = campaign.organization_id
     configuration = find(TelephonyConfiguration, id=campaign.telephony_configuration_id)
     settings = replace(settings_of(service, campaign, configuration), state="running")
-    numbers, unread = _numbers(campaign, configuration)
+    numbers, unread = _numbers(campaign, configuration, content)
     starts_at = wanted["starts_at"] or max(campaign.created_at, dialing.last_dialed_at(organization) or EPOCH)
     calls_a_day = settings.eligibility.call_limits.calls_a_day
     people = list(_contacts(organization, numbers, settings.eligibility, starts_at))
@@ -71,6 +72,7 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
     return {
         "seed": wanted["seed"],
         "starts_at": starts_at,
+        "first_call_at": min((attempt.at for attempt in found.attempts), default=None),
         "ends_at": found.ended_at,
         "contacts": {state: states[state] for state in (*records.OPEN, *records.FINAL)},
         "attempts": len(found.attempts),
@@ -90,13 +92,14 @@ def simulate(service: Service, organization: int, campaign_id: int, wanted: Mapp
 
 
 def _numbers(
-    campaign: Campaign, configuration: TelephonyConfiguration | None
+    campaign: Campaign, configuration: TelephonyConfiguration | None, content: bytes | None
 ) -> tuple[dict[int, tuple[str, str | None]], list[tuple[int, str, str]]]:
     """Number and zone of every row that can be dialed, and the other rows with their reasons."""
     if campaign.parent_campaign_id is not None:
         stored = dialing.all_contacts(campaign.id)
         return {each.row: (each.phone_number, each.variables.get("timezone")) for each in stored}, []
-    content = files.read(campaign.organization_id, campaign.source_id)
+    if content is None:
+        content = files.read(campaign.organization_id, campaign.source_id)
     numbers, unread = {}, []
     for contact in ContactList(content, campaign.phone_number_column).contacts(reader(configuration)):
         if contact.skipped is None:

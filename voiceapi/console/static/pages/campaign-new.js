@@ -1,128 +1,238 @@
-// A new campaign: a contact list, checked against the agent, and the settings to call it with.
+// A new campaign down one page: whom it calls, who calls, when, and what will happen. Nothing is made before its buttons.
 
 import { ApiError, api } from "../app/api.js";
 import { go } from "../app/router.js";
 import {
-  badge, callout, checkbox, emptyState, facts, field, fileDrop, formWith, input, link, section, select,
-  showErrors, table,
+  badge, callout, debounced, emptyState, field, fileDrop, formWith, input, link, notify, section, select, showErrors, table, textarea,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
-import { settingsFields } from "./campaigns/campaign-settings.js";
+import { dayAndTime, forecast, zoneOf } from "./campaigns/campaign-dry-run.js";
+import { firstSettings, hoursInWords, settingsFields } from "./campaigns/campaign-settings.js";
+import { spreadsheet, textOf } from "./campaigns/spreadsheet.js";
 
 const PHONE_NUMBER = "phone_number";
 // Columns that have a meaning of their own.
 const MEANINGS = {
-  timezone: "the contact's time zone, for calling hours",
-  greeting_override_type: "a greeting for this contact",
-  greeting_override_text: "a greeting for this contact",
-  greeting_override_recording_id: "a greeting for this contact",
+  timezone: "the person's time zone",
+  greeting_override_type: "a greeting for this person",
+  greeting_override_text: "a greeting for this person",
+  greeting_override_recording_id: "a greeting for this person",
 };
+const plural = (count, one, many) => `${count} ${count === 1 ? one : many}`;
+const alike = (name) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 
 export default async function campaignNew({ root, query, signal, title }) {
+  title("New campaign", [["Campaigns", "/campaigns"]]);
   const [agents, { configurations }, defaults, preferences] = await Promise.all([
     api.get("/workflow/summary", { query: { status: "active" }, signal }),
     api.get("/organizations/telephony-configs", { signal }),
     api.get("/organizations/campaign-defaults", { signal }),
     api.get("/organizations/preferences", { signal }),
   ]);
-  title("New campaign", [["Campaigns", "/campaigns"]]);
   if (!agents.length) {
-    show(root, emptyState("A campaign needs an agent to talk to its contacts.", link("Make an agent", "/agents", { class: "button primary" })));
+    show(root, emptyState("A campaign needs an agent to talk to its contacts.", link("Make an agent", "/agents?new=", { class: "button primary" })));
     return;
   }
   const usable = configurations.filter((each) => each.is_ready_for_outbound && !each.inactive);
   if (!usable.length) {
-    show(root, emptyState("No carrier is ready for outbound calls yet.", link("See the carriers", "/carriers", { class: "button primary" })));
+    show(root, emptyState("No carrier account can call people yet.", link("See the carrier accounts", "/carriers", { class: "button primary" })));
     return;
   }
-  let file = null;
-  let numbers = PHONE_NUMBER;
+  let list = null; // what was pasted or chosen: a `spreadsheet` with `uses`, what each column is for
+  let checked = null; // what the service says about it
   const name = input({ maxlength: "255" });
   const agent = select(agents.map((each) => [String(each.id), each.name]), query.get("agent") ?? String(agents[0].id));
   const main = usable.find((each) => each.is_default_outbound) ?? usable[0];
   const carrier = select(usable.map((each) => [String(each.id), `${each.name} (${each.provider})`]), String(main.id));
-  const strict = checkbox(false);
-  const column = select([], "");
-  const columnField = field("Column with the numbers", column, { name: "phone_number_column", required: true });
-  columnField.hidden = true;
+  const pasted = textarea("", { rows: "5", spellcheck: "false", placeholder: "phone_number\tfirst_name\n+12025550123\tAda" });
+  const columns = h("div");
   const result = h("div", { class: "result", "aria-live": "polite" });
-  const settings = settingsFields(
-    { ...defaults.last_campaign_settings, retry_config: defaults.last_campaign_settings?.retry_config ?? defaults.default_retry_config },
-    defaults.concurrent_call_limit,
-    preferences.timezone ?? undefined,
-  );
+  const future = h("div", { class: "result", "aria-live": "polite" });
+  const settings = settingsFields(firstSettings(defaults, preferences.timezone ?? undefined), defaults.concurrent_call_limit, preferences.timezone ?? undefined);
 
-  /** What the form has about the list, for a check and for a campaign. */
+  /** The form of the list as it is used, for a check, a dry run and a campaign. */
   const listForm = () => {
+    const numbers = list.uses.find((use) => use.isNumber);
     const form = new FormData();
-    form.set("file", file, file.name || "contacts.csv");
+    form.set("file", new File([list.write(list.uses.map((use) => use.name))], list.file), list.file);
     form.set("workflow_id", agent.value);
     form.set("telephony_configuration_id", carrier.value);
-    if (numbers !== PHONE_NUMBER) form.set("phone_number_column", numbers);
+    if (numbers && numbers.name.toLowerCase() !== PHONE_NUMBER) form.set("phone_number_column", numbers.name);
     return form;
   };
-  const offerColumns = (columns) => {
-    const names = [...new Set(columns)].filter(Boolean);
-    const options = names.map((each) => [each, each]);
-    const isFound = names.includes(numbers);
-    show(column, (isFound ? options : [["", "Choose it"], ...options]).map(([value, text]) => h("option", { value }, text)));
-    column.value = isFound ? numbers : "";
-    columnField.hidden = !names.length;
-  };
-  let checking = null;
-  const check = async () => {
-    if (!file) return;
-    checking?.abort();
-    checking = new AbortController();
-    signal.addEventListener("abort", () => checking.abort(), { once: true });
-    show(result, h("p", { class: "loading" }, "Checking the list…"));
-    try {
-      const found = await api.post("/campaign/check/csv", { form: listForm(), signal: checking.signal });
-      offerColumns(found.columns);
-      show(result, checked(found, agent.selectedOptions[0].text, numbers));
-    } catch (error) {
-      if (error.name === "AbortError") return;
-      columnField.hidden = true;
-      show(result, refusal(error.message));
-    }
-  };
-  const drop = fileDrop("A CSV file with a column of phone numbers: drop it here, or choose it.", (chosen) => {
-    file = chosen;
-    numbers = PHONE_NUMBER;
-    showErrors(element, null);
-    if (!name.value) name.value = chosen.name.replace(/\.csv$/i, "");
-    check();
-  }, { accept: ".csv,text/csv,text/plain" });
-  column.addEventListener("change", () => {
-    numbers = column.value || PHONE_NUMBER;
-    check();
-  });
-  agent.addEventListener("change", check);
-  carrier.addEventListener("change", check);
-
-  const create = async () => {
-    if (!file) throw new ApiError(422, [{ loc: ["body", "file"], msg: "Choose a contact list first." }]);
+  const wholeForm = () => {
+    if (!list) throw new ApiError(422, [{ loc: ["body", "file"], msg: "Paste a list or choose a file first." }]);
     const form = listForm();
     form.set("name", name.value.trim());
-    form.set("strict", String(strict.checked));
     for (const [key, value] of Object.entries(settings.read())) {
       if (value !== null) form.set(key, typeof value === "object" ? JSON.stringify(value) : String(value));
     }
-    const made = await api.post("/campaign/create/csv", { form, signal });
-    go(`/campaigns/${made.id}`);
+    return form;
   };
-  const element = formWith({ submit: "Create the campaign", act: create, saves: signal, beside: h("span", { class: "quiet" }, "Nobody is called before you start it.") },
-    section("Who calls",
+
+  function take(text, file, title) {
+    showErrors(element, null);
+    checked = null;
+    foresee();
+    const found = spreadsheet(text);
+    list = found && {
+      ...found, file,
+      uses: found.columns.map((column, at) => ({
+        name: column.name || (column.isNumber ? PHONE_NUMBER : found.hasHeading ? "" : `column ${at + 1}`), isNumber: column.isNumber,
+      })),
+    };
+    show(columns);
+    show(result);
+    if (!list) return;
+    if (!name.value) name.value = title;
+    check();
+  }
+
+  let asking = null;
+  /** Ask the service about the list, then for the dry run; of several questions only the last is answered. */
+  async function check() {
+    if (!list) return;
+    asking?.abort();
+    const { signal: current } = asking = new AbortController();
+    signal.addEventListener("abort", () => asking.abort(), { once: true });
+    show(result, h("p", { class: "loading" }, "Checking the list…"));
+    try {
+      checked = await api.post("/campaign/check/csv", { form: listForm(), signal: current });
+      if (matchVariables()) checked = await api.post("/campaign/check/csv", { form: listForm(), signal: current });
+      showColumns();
+      show(result, checkedView(checked));
+      await foresee();
+    } catch (error) {
+      if (error.name !== "AbortError") show(result, refusal(error.message));
+    }
+  }
+
+  /** Use columns such as "First name" as the variable first_name that the agent needs; true if there was one. */
+  function matchVariables() {
+    const missing = checked.variables.filter((each) => !each.is_column);
+    const found = missing.map((each) => [each, list.uses.find((use, at) => !use.isNumber && !use.isChosen && alike(list.columns[at].name) === alike(each.name))])
+      .filter(([, use]) => use);
+    for (const [each, use] of found) use.name = each.name;
+    return found.length > 0;
+  }
+
+  function showColumns() {
+    const needed = checked.variables.map((each) => each.name);
+    const choice = (use, at) => {
+      const own = list.columns[at].name || `column ${at + 1}`;
+      const others = needed.filter((each) => each !== own.toLowerCase());
+      const options = [
+        ["number", "the number to call"], ["own", `${own}${needed.includes(own.toLowerCase()) ? ", which the agent needs" : MEANINGS[own.toLowerCase()] ? `: ${MEANINGS[own.toLowerCase()]}` : ""}`],
+        ...others.map((each) => [`as ${each}`, `${each}, which the agent needs`]), ["", "Ignore it"],
+      ];
+      const now = use.isNumber ? "number" : use.name === "" ? "" : use.name === own ? "own" : `as ${use.name}`;
+      const control = select(options, now, { "aria-label": `What the column ${own} is` });
+      control.addEventListener("change", () => {
+        const isNumber = control.value === "number";
+        if (isNumber) for (const each of list.uses) each.isNumber = false;
+        const names = { number: list.columns[at].name || PHONE_NUMBER, own, "": "" };
+        list.uses[at] = { name: names[control.value] ?? control.value.slice(3), isNumber, isChosen: true };
+        check();
+      });
+      return control;
+    };
+    const rows = list.columns.map((column, at) => ({ ...column, at, use: list.uses[at] }));
+    show(columns,
+      !list.hasHeading && callout("The first row looks like a person to call, not like names of columns: say what each column is."),
+      table("Columns of the list", [
+        ["Column", ({ name: own, at }) => own || `column ${at + 1}`],
+        ["For example", ({ samples }) => samples.join(", ")],
+        ["What it is", ({ use, at }) => choice(use, at)],
+      ], rows));
+  }
+
+  let looking = null;
+  /** Show what will happen, by a dry run that stores nothing. What is shown stays until the next answer, without its button. */
+  async function foresee() {
+    start.hidden = true;
+    looking?.abort();
+    if (!checked || checked.refusal || checked.rows === checked.skipped_count) {
+      show(future);
+      return;
+    }
+    const { signal: current } = looking = new AbortController();
+    signal.addEventListener("abort", () => looking.abort(), { once: true });
+    try {
+      const form = wholeForm();
+      if (!name.value.trim()) form.set("name", "?");
+      const found = await api.post("/campaign/simulate/csv", { form, signal: current });
+      const people = Object.values(found.contacts).reduce((sum, count) => sum + count, 0) - found.contacts.skipped;
+      // The rows that the list itself is to blame for stand above.
+      const others = found.skipped_contacts.filter((each) => each.code !== "row_skipped");
+      start.textContent = `Start calling ${plural(people, "person", "people")}`;
+      start.hidden = !people;
+      show(future, h("p", { class: "what-happens" }, sentence(people, found)),
+        forecast({ ...found, skipped_contacts: others }, zoneOf(settings.read().schedule_config)));
+    } catch (error) {
+      if (error.name !== "AbortError") show(future, refusal(error.message));
+    }
+  }
+
+  function sentence(people, found) {
+    const wanted = settings.read();
+    const zone = zoneOf(wanted.schedule_config);
+    const hours = hoursInWords(wanted, preferences);
+    const most = wanted.max_concurrency ?? defaults.concurrent_call_limit;
+    return [
+      `${plural(people, "person is", "people are")} called by “${agent.selectedOptions[0].text}” through ${carrier.selectedOptions[0].text}, `,
+      `at most ${most} at the same time, ${hours.length ? hours.join(", and ") : "at any time of the day and night"}. `,
+      found.first_call_at ? `If you start now, the first call is placed ${dayAndTime(found.first_call_at, zone)}` : "Nobody is called within 14 days",
+      found.ends_at && found.first_call_at ? `, and with calls of about a minute it is done ${dayAndTime(found.ends_at, zone)}.` : ".",
+    ].join("");
+  }
+
+  const drop = fileDrop("Drop a CSV file here, or choose it.", async (file) => {
+    try {
+      take(await textOf(file), file.name || "contacts.csv", file.name.replace(/\.\w+$/, ""));
+      pasted.value = "";
+    } catch (error) {
+      list = checked = null;
+      foresee();
+      show(columns);
+      show(result, refusal(error.message));
+    }
+  }, { accept: ".csv,.tsv,.txt,.xlsx,text/csv,text/plain" });
+  const takePasted = () => take(pasted.value, "contacts.csv", `Contacts of ${new Date().toLocaleDateString()}`);
+  pasted.addEventListener("input", debounced(takePasted));
+  // Browsers take many seconds to insert ten thousand rows as if they were typed.
+  pasted.addEventListener("paste", (event) => {
+    if (pasted.selectionEnd - pasted.selectionStart < pasted.value.length) return;
+    event.preventDefault();
+    pasted.value = event.clipboardData.getData("text/plain");
+    takePasted();
+  });
+
+  const start = h("button", { type: "submit", class: "button primary", value: "start", hidden: true });
+  const element = formWith({ submit: "Keep it, and start later", kind: "", saves: signal, beside: start, act: async (_, how) => {
+    const { id } = await api.post("/campaign/create/csv", { form: wholeForm(), signal });
+    // It is kept now: should only its start fail, its page says so and has the button.
+    if (how === "start") await api.post(`/campaign/${id}/start`, { signal }).catch((error) => notify(error.message, "error"));
+    go(`/campaigns/${id}`);
+  } },
+    section("1. Whom to call",
+      h("div", { class: "columns" },
+        field("Paste rows from a spreadsheet", pasted, { help: "Mark the cells with their headings in Excel, Google Sheets or LibreOffice, copy them, and paste them here." }),
+        field("Or take a file", drop, { name: "file" })),
+      result, columns),
+    section("2. Who calls",
       h("div", { class: "fields" },
         field("Agent", agent, { name: "workflow_id", required: true }),
-        field("Carrier", carrier, { name: "telephony_configuration_id", required: true }))),
-    section("Contact list",
-      field("File", drop, { name: "file", required: true }),
-      columnField,
-      result,
-      field("Refuse the list if any of its rows would be skipped", strict, { name: "strict" })),
-    section("Name", field("Name of the campaign", name, { name: "name", required: true })),
-    section("Settings", settings));
+        field("Carrier account", carrier, { name: "telephony_configuration_id", required: true }))),
+    section("3. When, and how often", settings),
+    section("4. What will happen", field("Name of the campaign", name, { name: "name", required: true }), future,
+      h("p", { class: "quiet" }, "Nobody is called before you press a button that says so.")));
+  agent.addEventListener("change", check);
+  carrier.addEventListener("change", check);
+  settings.addEventListener("input", debounced(foresee));
+  // Enter in a field would press the first button of the form.
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("input")) event.preventDefault();
+  });
   show(root, element);
 }
 
@@ -131,40 +241,15 @@ function refusal(text) {
   return h("p", { class: "refusal" }, text);
 }
 
-/** What the service says about a list; `numbers`: the column with the numbers to call. */
-function checked(found, agent, numbers) {
-  const wanted = new Map(found.variables.map((each) => [each.name, each]));
-  const use = (column) => {
-    if (column === "") return "no name: it is left out";
-    if (column === numbers) return "the number to call";
-    if (column === PHONE_NUMBER) return `${numbers} is used instead`;
-    return MEANINGS[column] ?? (wanted.has(column) ? `${agent} needs it` : "a variable of the conversation");
-  };
-  const note = (column) => {
-    const empty = wanted.get(column)?.empty_rows;
-    return empty ? badge(`empty in ${empty} ${empty === 1 ? "row" : "rows"}`, "bad") : "";
-  };
-  const missing = found.variables.filter((each) => !each.is_column);
-  const columns = [
-    ...found.columns.map((column) => ({ column, use: use(column), note: note(column) })),
-    ...missing.map((each) => ({ column: each.name, use: `${agent} needs it`, note: badge("missing", "bad") })),
-  ];
-  const shown = Object.keys(found.preview[0]?.values ?? {}).filter((column) => column !== PHONE_NUMBER && column !== numbers).slice(0, 8);
+/** What the service says about a list. */
+function checkedView(found) {
+  const empty = found.variables.filter((each) => each.empty_rows > 0);
   return [
     found.refusal ? refusal(found.refusal) : null,
-    facts([
-      ["Rows", String(found.rows)],
-      ["To be called", String(found.rows - found.skipped_count)],
-      ["Skipped", String(found.skipped_count)],
-    ]),
-    h("h3", {}, "Columns"),
-    table("Columns of the list", [
-      ["Column", (row) => h("code", {}, row.column || "(empty)")],
-      ["What it is for", (row) => row.use],
-      ["Note", (row) => row.note],
-    ], columns),
+    h("p", { class: "list-count" }, badge(`${plural(found.rows - found.skipped_count, "person", "people")} will be called`, found.refusal ? "" : "good"), " ",
+      found.skipped_count > 0 && badge(`${plural(found.skipped_count, "row is", "rows are")} skipped`, "bad"), " ",
+      empty.map((each) => [badge(`${each.name} is empty in ${plural(each.empty_rows, "row", "rows")}`, "bad"), " "])),
     found.skipped.length ? [
-      h("h3", {}, "Rows that will be skipped"),
       table("Rows that will be skipped", [
         ["Row", (row) => String(row.row), { number: true }],
         ["Number", (row) => row.phone_number],
@@ -172,11 +257,5 @@ function checked(found, agent, numbers) {
       ], found.skipped),
       found.skipped_count > found.skipped.length && callout(`These are the first ${found.skipped.length} of ${found.skipped_count}.`),
     ] : null,
-    h("h3", {}, `The first ${found.preview.length === 1 ? "row" : `${found.preview.length} rows`}`),
-    table("The first rows", [
-      ["Row", (row) => String(row.row), { number: true }],
-      ["Number", (row) => [row.phone_number, " ", row.skipped && badge("skipped", "bad")]],
-      ...shown.map((column) => [column, (row) => row.values[column]]),
-    ], found.preview),
   ];
 }

@@ -10,6 +10,7 @@ import {
 import { h, show } from "../parts/dom.js";
 import { isUnsaved, oneAfterAnother } from "../parts/unsaved.js";
 import { contactList } from "./campaigns/campaign-contacts.js";
+import { peopleOf, peopleNow, pausedNow } from "./campaigns/campaign-people.js";
 import { dryRun } from "./campaigns/campaign-dry-run.js";
 import { hoursInWords, settingsFields, settingsInWords } from "./campaigns/campaign-settings.js";
 
@@ -39,17 +40,18 @@ export default async function campaignPage({ root, params, query, signal, title 
   const refresh = async (known = null) => {
     const turn = (asked += 1);
     const isCourseSeen = course.isConnected;
-    const [now, progressed, outcomes] = await Promise.all([
+    const [now, progressed, outcomes, people] = await Promise.all([
       known ?? api.get(path, { signal }),
       isCourseSeen && api.get(`${path}/progress`, { signal }),
       isCourseSeen && api.get(`${path}/outcomes`, { signal }),
+      isCourseSeen && peopleOf(path, signal),
     ]);
     if (turn !== asked) return; // an answer to a later question is newer
     if (now.state !== campaign.state) state.textContent = `The campaign is ${now.state}.`;
     campaign = now;
     showHead();
     if (isCourseSeen) {
-      update(course, [now.state, now.executed_count, progressed, outcomes], () => courseOf(campaign, progressed, outcomes));
+      update(course, [now.state, now.executed_count, progressed, outcomes, people], () => courseOf(campaign, progressed, outcomes, people));
       isCourseOld = false;
     }
   };
@@ -115,15 +117,15 @@ function headOf(campaign, act, signal) {
     facts([
       ["State", stateBadge(campaign.state)],
       ["Agent", link(campaign.workflow_name, `/agents/${campaign.workflow_id}`)],
-      ["Carrier", campaign.telephony_configuration_id && link(campaign.telephony_configuration_name, `/carriers/${campaign.telephony_configuration_id}`)],
+      ["Carrier account", campaign.telephony_configuration_id && link(campaign.telephony_configuration_name, `/carriers/${campaign.telephony_configuration_id}`)],
       ["Column with the numbers", campaign.phone_number_column],
-      ["Redial of", campaign.parent_campaign_id && link(`campaign ${campaign.parent_campaign_id}`, `/campaigns/${campaign.parent_campaign_id}`)],
-      ["Dialed again by", campaign.redialed_campaign_id && link(`campaign ${campaign.redialed_campaign_id}`, `/campaigns/${campaign.redialed_campaign_id}`)],
+      ["Calls again who wasn't reached by", campaign.parent_campaign_id && link(`campaign ${campaign.parent_campaign_id}`, `/campaigns/${campaign.parent_campaign_id}`)],
+      ["Who wasn't reached is called again by", campaign.redialed_campaign_id && link(`campaign ${campaign.redialed_campaign_id}`, `/campaigns/${campaign.redialed_campaign_id}`)],
     ]),
     h("div", { class: "actions" },
       can.map(([text, what, kind]) => button(text, () => acted(what), { kind })),
-      campaign.state === "completed" && campaign.failed_rows > 0 && !campaign.redialed_campaign_id && button("Redial who wasn't reached", () => redial(campaign, signal)),
-      link("Runs", `/runs?campaign=${campaign.id}`, { class: "button" }),
+      campaign.state === "completed" && campaign.failed_rows > 0 && !campaign.redialed_campaign_id && button("Call again who wasn't reached", () => redial(campaign, signal)),
+      link("Its calls", `/runs?campaign=${campaign.id}`, { class: "button" }),
       button("Report as CSV", async () =>
         download(`campaign-${campaign.id}-report.csv`, await api.text(`/campaign/${campaign.id}/report`, { signal }), "text/csv")),
       button("Contact list", () => openList(campaign, signal))),
@@ -133,10 +135,10 @@ function headOf(campaign, act, signal) {
 /** Whom a campaign would call, through which carrier, and when. */
 async function startQuestion(campaign, signal) {
   const { contacts_to_call: count, telephony_configuration_name: carrier } = campaign;
-  const contacts = count === null ? "the contacts of its list" : `${count} ${count === 1 ? "contact" : "contacts"}`;
+  const contacts = count === null ? "the people of its list" : `${count} ${count === 1 ? "person" : "people"}`;
   const hours = hoursInWords(campaign, await api.get("/organizations/preferences", { signal }));
-  return `Start “${campaign.name}”? It calls ${contacts} through ${carrier ?? "its carrier"}. ` +
-    (hours.length ? `It calls ${hours.join(", and ")}.` : "No hours are set: it calls at any time of the day and night.");
+  return `Start “${campaign.name}”? It calls ${contacts} through ${carrier ?? "its carrier account"}, ` +
+    (hours.length ? `${hours.join(", and ")}.` : "at any time of the day and night: no hours are set.");
 }
 
 async function openList(campaign, signal) {
@@ -153,7 +155,7 @@ async function redial(campaign, signal) {
   const flags = [["retry_on_voicemail", "Voicemail answered"], ["retry_on_no_answer", "Nobody answered"], ["retry_on_busy", "The line was busy"], ["retry_on_refused", "The carrier refused the call"]]
     .map(([key, text]) => [key, text, checkbox(true)]);
   const made = await dialogForm({
-    title: "Redial who wasn't reached",
+    title: "Call again who wasn't reached",
     submit: "Make the campaign",
     act: () => api.post(`/campaign/${campaign.id}/redial`, {
       body: { name: name.value.trim() || null, ...Object.fromEntries(flags.map(([key, , control]) => [key, control.checked])) }, signal,
@@ -163,10 +165,11 @@ async function redial(campaign, signal) {
   if (made) go(`/campaigns/${made.id}`);
 }
 
-function courseOf(campaign, progressed, outcomes) {
+function courseOf(campaign, progressed, outcomes, people) {
   const { contacts } = progressed;
-  const total = Object.values(contacts).reduce((sum, count) => sum + count, 0);
-  const done = contacts.completed + contacts.failed + contacts.skipped + contacts.unknown;
+  // Rows that can't be called aren't among those to call, as in the list of campaigns.
+  const total = progressed.total_rows;
+  const done = total - contacts.queued - contacts.dialing - contacts.retry;
   // Contacts are stored after the start; until then their number is that of the list.
   const isListed = campaign.state === "created" && !total;
   const calls = Object.entries(outcomes.outcomes).filter(([, count]) => count);
@@ -174,33 +177,35 @@ function courseOf(campaign, progressed, outcomes) {
   const made = calls.reduce((sum, [, count]) => sum + count, 0);
   const coded = outcomes.dispositions.reduce((sum, each) => sum + each.calls, 0);
   return h("div", { class: "page" },
-    isListed && callout("It isn't started yet. The dry run shows what would happen."),
+    isListed && callout("It isn't started yet, and nobody is called. The dry run shows what would happen."),
     progressed.source_sync.error && callout(progressed.source_sync.error),
     progressed.not_dialed_since && callout("Nothing has dialed since ", instant(progressed.not_dialed_since),
       ": no process that dials is at work. Whoever runs the service has to start one."),
-    total ? progress("Contacts done", done, total) : null,
+    campaign.state === "paused" && callout(pausedNow(contacts)),
+    total ? progress("People to call who are done with", done, total) : null,
+    h("p", { class: "quiet" }, "Contacts of the list, as they stand now:"),
     counters([
-      ["Waiting", isListed ? campaign.contacts_to_call ?? "not counted yet" : contacts.queued],
-      ["Being called", contacts.dialing],
-      ["Waiting for a retry", contacts.retry],
+      ["Wait for their first call", isListed ? campaign.contacts_to_call ?? "not counted yet" : contacts.queued],
+      ["Are being called", contacts.dialing],
+      ["Wait to be called again", contacts.retry],
       ["Reached", contacts.completed],
       ["Not reached", contacts.failed],
-      !isListed && ["Skipped", contacts.skipped],
-      ["Unknown", contacts.unknown],
-      ["Calls placed", campaign.executed_count],
+      !isListed && ["Skipped, not called", contacts.skipped],
+      ["Called, result unknown", contacts.unknown],
     ]),
-    facts([["Started", instant(progressed.started_at)], ["Completed", instant(progressed.completed_at)]]),
+    people && peopleNow(campaign, people),
+    facts([["Started", instant(progressed.started_at)], ["Completed", instant(progressed.completed_at)], ["Calls placed since the start", String(campaign.executed_count)]]),
     h("div", { class: "columns" },
-      h("div", {}, h("h2", {}, "How calls came out"), table("Outcomes of the calls", [
-        ["Outcome", ([name]) => badge(words(name), name === "answered" ? "good" : "")],
+      h("div", {}, h("h2", {}, "Answered or not"), table("Calls, answered or not", [
+        ["Call", ([name]) => badge(words(name), name === "answered" ? "good" : "")],
         ["Calls", ([, count]) => String(count), { number: true }],
         ["Share", ([, count]) => share(count, made), { number: true }],
       ], calls, "No call has ended yet.")),
-      h("div", {}, h("h2", {}, "Dispositions"), table("Dispositions of the runs", [
-        ["Disposition", (each) => h("code", {}, each.disposition)],
-        ["Runs", (each) => String(each.calls), { number: true }],
+      h("div", {}, h("h2", {}, "Results of the conversations"), table("Results of the conversations", [
+        ["Result", (each) => stateBadge(each.disposition)],
+        ["Calls", (each) => String(each.calls), { number: true }],
         ["Share", (each) => share(each.calls, coded), { number: true }],
-      ], outcomes.dispositions, "No run has ended yet."))));
+      ], outcomes.dispositions, "No call has ended yet."))));
 }
 
 function counters(pairs) {

@@ -8,6 +8,7 @@ import { h, show } from "../parts/dom.js";
 const POLL = 5000;
 
 export default async function campaigns({ root, signal, title }) {
+  title("Campaigns");
   const list = h("div", { class: "card" });
   const create = () => link("New campaign", "/campaigns/new", { class: "button primary" });
   let shown = null;
@@ -22,14 +23,13 @@ export default async function campaigns({ root, signal, title }) {
     ["Name", (row) => link(row.name, `/campaigns/${row.id}`)],
     ["Agent", (row) => link(row.workflow_name, `/agents/${row.workflow_id}`)],
     ["State", (row) => stateBadge(row.state)],
-    ["Contacts", (row) => String(row.total_rows ?? row.contacts_to_call ?? ""), { number: true }],
-    ["Done", (row) => String(row.processed_rows), { number: true }],
-    ["Calls", (row) => String(row.executed_count), { number: true }],
-    ["Failed", (row) => (row.failed_rows ? badge(String(row.failed_rows), "bad") : "0"), { number: true }],
-    ["Created", (row) => instant(row.created_at)],
-  ], found, emptyState("There is no campaign yet. A campaign calls the contacts of a CSV file with one of your agents.", create()));
+    ["People to call", (row) => String(row.contacts_to_call ?? row.total_rows ?? ""), { number: true }],
+    ["Called or skipped", (row) => String(row.processed_rows), { number: true }],
+    ["Not reached", (row) => (row.failed_rows ? badge(String(row.failed_rows), "bad") : "0"), { number: true }],
+    ["Calls placed", (row) => String(row.executed_count), { number: true }],
+    ["Made", (row) => instant(row.created_at)],
+  ], found, emptyState("There is no campaign yet. A campaign calls the people of a list with one of your agents: paste the list from a spreadsheet, or take a file.", create()));
   await refresh();
-  title("Campaigns");
   show(root, h("div", { class: "actions" }, create()), list);
   every(POLL, signal, refresh, { later: true });
 }

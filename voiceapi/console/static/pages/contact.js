@@ -19,17 +19,17 @@ export default async function contactPage({ root, params, signal, title }) {
   show(root,
     section("Where it stands", facts([
       ["State", stateBadge(contact.state)],
-      ["Calls", String(contact.attempts)],
+      ["Calls so far", String(contact.attempts)],
       ["Next call", instant(contact.next_attempt_at)],
       ["Now", waits.join(" ")],
     ])),
     section("What was decided", table("Decisions about this contact", [
       ["When", (each) => instant(each.at)],
-      ["Code", (each) => badge(words(each.code), each.code === "answered" ? "good" : "")],
+      ["What", (each) => badge(words(each.code), each.code === "answered" ? "good" : "")],
       ["Why", (each) => each.reason],
-      ["Run", (each) => each.workflow_run_id && link(`run ${each.workflow_run_id}`, `/agents/${campaign.workflow_id}/runs/${each.workflow_run_id}`)],
+      ["Call", (each) => each.workflow_run_id && link(`call ${each.workflow_run_id}`, `/agents/${campaign.workflow_id}/runs/${each.workflow_run_id}`)],
     ], contact.decisions, "Nothing was decided about it yet.")),
-    section("Variables of its row", variables.length
-      ? table("Variables of its row", [["Column", ([name]) => h("code", {}, name)], ["Value", ([, value]) => String(value)]], variables)
+    section("What its row of the list says", variables.length
+      ? table("What its row of the list says", [["Column", ([name]) => h("code", {}, name)], ["Value", ([, value]) => String(value)]], variables)
       : h("p", { class: "empty" }, "Its row can't be read.")));
 }

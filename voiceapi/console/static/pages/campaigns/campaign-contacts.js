@@ -5,10 +5,9 @@ import { button, callout, download, field, instant, link, pager, select, stateBa
 import { h, show } from "../../parts/dom.js";
 
 const STATES = [
-  ["", "all"], ["queued", "queued: waits for its first call"], ["dialing", "dialing: is being called"],
-  ["retry", "retry: waits for another call"], ["completed", "completed: there was a conversation"],
-  ["failed", "failed: no more attempts"], ["skipped", "skipped: not called"],
-  ["unknown", "unknown: the carrier gave no answer"],
+  ["", "all"], ["queued", "wait for their first call"], ["dialing", "are being called"], ["retry", "wait to be called again"],
+  ["completed", "reached: there was a conversation"], ["failed", "not reached, and not called again"], ["skipped", "skipped: not called"],
+  ["unknown", "called, result unknown: the carrier never said"],
 ];
 const LIMIT = 25;
 
@@ -44,7 +43,7 @@ export function contactList(campaign, signal, query, keep) {
   };
   return h("div", {},
     h("div", { class: "filters" },
-      field("State", choice), button("Refresh", load, { kind: "small" }), button("These contacts as CSV", save, { kind: "small" })),
+      field("Which contacts", choice), button("Refresh", load, { kind: "small" }), button("These contacts as CSV", save, { kind: "small" })),
     list);
 }
 
@@ -55,7 +54,7 @@ function contactTable(campaign, contacts, state) {
     ["Row", (row) => link(String(row.row), `/campaigns/${campaign.id}/contacts/${row.row}`), { number: true }],
     ["Number", (row) => link(row.phone_number || "(none)", `/campaigns/${campaign.id}/contacts/${row.row}`)],
     ["State", (row) => stateBadge(row.state)],
-    ["Calls", (row) => String(row.attempts), { number: true }],
+    ["Calls so far", (row) => String(row.attempts), { number: true }],
     ["Next call", (row) => instant(row.next_attempt_at)],
     ["Why", (row) => row.reasons.at(-1) ?? ""],
   ], contacts, empty);

@@ -12,6 +12,9 @@ const HOUR = 3600 * 1000;
 // Longer spans are shown by day.
 const MOST_HOURS = 48;
 
+/** The zone in which a campaign's times are shown: that of its hours, else the browser's. */
+export const zoneOf = (schedule) => schedule?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 /** The dry run of a campaign; it begins at once with what is usual. */
 export function dryRun(campaign, signal) {
   const number = (value, props) => input({ type: "number", value: String(value), inputmode: "decimal", ...props });
@@ -34,7 +37,8 @@ export function dryRun(campaign, signal) {
     };
     show(result, h("p", { class: "loading" }, "Running…"));
     try {
-      show(result, shown(campaign, await api.post(`/campaign/${campaign.id}/simulate`, { body, signal }), body.days ?? 14));
+      const found = await api.post(`/campaign/${campaign.id}/simulate`, { body, signal });
+      show(result, forecast(found, zoneOf(campaign.schedule_config), body.days));
     } catch (error) {
       show(result);
       throw error;
@@ -58,28 +62,28 @@ export function dryRun(campaign, signal) {
     fields, result);
 }
 
-function shown(campaign, found, days) {
-  const zone = campaign.schedule_config?.timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** When a dry run ends and what comes of it, as facts, warnings, a chart by time, and the rows that aren't called. */
+export function forecast(found, zone, days = 14) {
   const left = ["queued", "dialing", "retry"].reduce((total, state) => total + found.contacts[state], 0);
   const counted = (counts) => Object.entries(counts).filter(([, count]) => count).map(([name, count]) => `${count} ${REASONS[name] ?? words(name)}`).join(", ");
   return [
-    facts([
-      ["Calls", `${found.attempts}, ${found.retries} of them retries`],
-      ["Minutes of talk", String(found.minutes)],
-      ["At the same time", `at most ${found.peak_concurrency}`],
-      ["Over", found.ends_at ? instant(found.ends_at) : null],
-      ["Contacts at the end", counted(found.contacts)],
-      ["Outcomes of the calls", counted(found.outcomes)],
-      ["Why skipped", counted(found.skipped)],
-      ["Had to wait", counted(found.postponed)],
-    ]),
+    found.timeline.length ? timeline(found.timeline, zone) : h("p", { class: "empty" }, "Nobody would be called."),
     found.ends_at ? null : callout(`It isn't over: ${left} contacts are left after ${days} days, or after the most calls that a dry run makes.`),
     found.circuit_breaker_trips.length > 0 && callout(
       `It would pause by itself ${found.circuit_breaker_trips.length === 1 ? "once" : `${found.circuit_breaker_trips.length} times`}, first at `,
       instant(found.circuit_breaker_trips[0]), ", because too many calls failed. The dry run goes on as if it was resumed at once."),
-    found.timeline.length ? timeline(found.timeline, zone) : h("p", { class: "empty" }, "Nobody would be called."),
+    details("What comes of it in numbers", facts([
+      ["Calls", `${found.attempts}, ${found.retries} of them to people who were called before`],
+      ["Minutes of talk", String(found.minutes)],
+      ["At the same time", `at most ${found.peak_concurrency}`],
+      ["Ends", found.ends_at ? instant(found.ends_at) : null],
+      ["Contacts at the end", counted(found.contacts)],
+      ["Calls, answered or not", counted(found.outcomes)],
+      ["Why skipped", counted(found.skipped)],
+      ["Had to wait", counted(found.postponed)],
+    ])),
     found.skipped_contacts.length ? [
-      h("h2", {}, "Rows that wouldn't be called"),
+      h("h3", {}, "Rows that wouldn't be called"),
       table("Rows that wouldn't be called", [
         ["Row", (row) => String(row.row), { number: true }],
         ["Number", (row) => row.phone_number],
@@ -89,6 +93,11 @@ function shown(campaign, found, days) {
     ] : null,
   ];
 }
+
+/** A day and time in a zone, as in "Mon 30 Nov, 09:00". */
+export const dayAndTime = (text, zone) => new Intl.DateTimeFormat(undefined, {
+  timeZone: zone, weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit",
+}).format(new Date(text));
 
 /** The calls by hour, or by day when there are many hours. */
 function timeline(hours, zone) {

@@ -338,7 +338,7 @@ def test_why_a_call_is_not_served(
         ("PHONE_NUMBER_NOT_CONFIGURED", "+12025550111", None, 1),
     ]
     assert {row["from_number"] for row in rows} == {THEIRS}
-    assert rows[1]["message"] == "the workflow is archived or can't be run"
+    assert rows[1]["message"] == "the agent is archived or can't be run"
 
 
 def rejected(client: FlaskClient, number: dict[str, Any]) -> Any:

@@ -52,8 +52,8 @@ SPOKEN: Mapping[str, str] = {
 }
 # What each of these codes means.
 MEANINGS: Mapping[str, str] = {
-    "PHONE_NUMBER_NOT_CONFIGURED": "the number is unknown, inactive or has no workflow",
-    "WORKFLOW_NOT_FOUND": "the workflow is archived or can't be run",
+    "PHONE_NUMBER_NOT_CONFIGURED": "the number is unknown, not in use or has no agent",
+    "WORKFLOW_NOT_FOUND": "the agent is archived or can't be run",
     "QUOTA_EXCEEDED": "as many calls were in progress as VOICEAPI_CONCURRENT_CALLS allows",
 }
 # Why a webhook fails verification, from the least to the most specific: of several configurations' reasons the most

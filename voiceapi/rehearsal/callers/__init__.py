@@ -1,4 +1,4 @@
-"""Callers that are played: by random words, which find dead ends, or by a language model, judged by another.
+"""Practice callers, played by random words, which find dead ends, or by a language model, judged by another.
 
 Others use `rehearsals`.
 """

@@ -124,7 +124,7 @@ def test_the_calls_that_were_not_taken_are_on_the_page_of_their_carrier(serve: S
     rows = tab.page.get_by_role("region", name="Calls that no agent answered").locator("tbody tr")
     expect(rows).to_have_count(2)
     shown = [row.locator("td").all_inner_texts()[1:] for row in rows.all()]
-    archived, nobody = "the agent is archived or can't be run", "the number is unknown, not in use or has no agent"
+    archived, nobody = "the workflow is archived or can't be run", "the number is unknown, inactive or has no workflow"
     assert shown == [
         ["+12025550177", "+12025550151", f"{archived}, agent {agent}", "1"],
         ["+12025550177", "+12025550150", nobody, "2"],
@@ -252,7 +252,7 @@ def test_a_webhook_that_was_given_up_is_sent_again(tab: Tab, api: Any, shop: str
             break
         tab.page.wait_for_timeout(100)
     tab.role("tab", "Given up").click()
-    expect(tab.page.get_by_role("article")).to_contain_text(f"Hook {MARKUP} of run {run}")
+    expect(tab.page.get_by_role("article")).to_contain_text(f"Hook {MARKUP}, after call or chat {run}")
     tab.page.get_by_text("1 attempt").click()
     expect(tab.page.get_by_role("region", name=re.compile("Attempts of"))).to_contain_text("410")
     tab.page.get_by_text("What is sent").click()
@@ -284,13 +284,13 @@ def test_a_webhook_of_a_draft_is_sent_when_somebody_says_so(tab: Tab, api: Api) 
         until(lambda: [each["state"] for each in api.get(deliveries)["deliveries"]] == ["not_sent"])
         tab.open("/settings/deliveries?state=not_sent")
         kept = tab.page.get_by_role("article")
-        expect(kept).to_contain_text(f"Hook {MARKUP} of run {run}")
+        expect(kept).to_contain_text(f"Hook {MARKUP}, after call or chat {run}")
         expect(kept).to_contain_text("A draft was tried out, so it was not sent.")
         tab.press("Send it", exact=True)
         told(tab, "It is sent: it waits for the receiver's answer.")
         expect(kept).to_have_count(0)
         until(lambda: [each["state"] for each in api.get(deliveries)["deliveries"]] == ["succeeded"])
         tab.role("tab", "Delivered").click()
-        expect(kept).to_contain_text(f"Hook {MARKUP} of run {run}")
+        expect(kept).to_contain_text(f"Hook {MARKUP}, after call or chat {run}")
         kept.get_by_text("What is sent").click()
         expect(tab.page.get_by_role("region", name="Body of the webhook")).to_contain_text('"test": true')

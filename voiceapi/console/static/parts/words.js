@@ -84,7 +84,7 @@ const WORDS = {
   diverges: "went another way",
   differs: "said something else",
   "loop-without-exit": "goes round in circles",
-  not_replayed: "not replayed",
+  not_replayed: "not played again",
   "not-understood": "not understood",
   "pipeline-error": "technical fault",
   same: "the same",

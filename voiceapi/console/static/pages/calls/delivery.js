@@ -16,11 +16,11 @@ export function delivery(found, { reload, signal, isOfRun = false }) {
   };
   const name = found.node_name || "Webhook";
   return h("article", { class: "delivery" },
-    isOfRun ? h("h3", {}, name) : h("h2", {}, `${name} of `, link(`run ${found.run_id}`, `/agents/${found.workflow_id}/runs/${found.run_id}`)),
+    isOfRun ? h("h3", {}, name) : h("h2", {}, `${name}, after `, link(`call or chat ${found.run_id}`, `/agents/${found.workflow_id}/runs/${found.run_id}`)),
     facts([
       ["State", stateBadge(found.state)],
       isFunction ? ["Function of the app", found.url] : ["To", found.url && `${found.method} ${found.url}`],
-      ["Created", instant(found.created_at)],
+      ["Made", instant(found.created_at)],
       ["Next attempt", found.state === "pending" ? instant(found.next_attempt_at) : null],
       ["Finished", instant(found.finished_at)],
     ]),

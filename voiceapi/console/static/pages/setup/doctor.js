@@ -15,8 +15,8 @@ function placeOf({ subject, telephony_configuration_id: carrier }) {
 export function findingName(finding) {
   const name = finding.subject
     .replace(/^configuration \d+ (["'])(.*)\1 \(\w+\)/, "Carrier account “$2”")
-    .replace(", default for outbound calls", ", which makes calls unless another one is chosen")
-    .replace(", takes outbound calls, since the default can't", ", which makes calls, since the usual one can't")
+    .replace(/, default for outbound calls$/, ", which makes calls unless another one is chosen")
+    .replace(/, takes outbound calls, since the default can't$/, ", which makes calls, since the usual one can't")
     .replace(/^limits of outbound calls/, "Limits of what calls may cost")
     .replace(/^public address /, "Address at which carriers reach this service: ")
     .replace(/^language model of the (service|organization)/, "Language model");

@@ -124,7 +124,7 @@ def test_the_calls_that_were_not_taken_are_on_the_page_of_their_carrier(serve: S
     rows = tab.page.get_by_role("region", name="Calls that no agent answered").locator("tbody tr")
     expect(rows).to_have_count(2)
     shown = [row.locator("td").all_inner_texts()[1:] for row in rows.all()]
-    archived, nobody = "the workflow is archived or can't be run", "the number is unknown, inactive or has no workflow"
+    archived, nobody = "the agent is archived or can't be run", "the number is unknown, not in use or has no agent"
     assert shown == [
         ["+12025550177", "+12025550151", f"{archived}, agent {agent}", "1"],
         ["+12025550177", "+12025550150", nobody, "2"],

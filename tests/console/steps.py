@@ -111,6 +111,22 @@ def look_over(tab: Tab) -> None:
         expect(tab.page.locator(".shown")).to_contain_text(shown)
 
 
+def call_a_list(tab: Tab, number: str = "+12025550171") -> None:
+    """From rows of a spreadsheet to a campaign that has called them, and to the page of a call."""
+    tab.follow("Campaigns", exact=True)
+    tab.follow("New campaign")
+    tab.fill("Paste rows from a spreadsheet", f"Name\tMobile\nAda\t{number}")
+    tab.page.get_by_label("Only at these hours").uncheck()
+    tab.press("Start calling 1 person")
+    tab.heading(re.compile("^Contacts of"))
+    expect(tab.page.locator(".facts .badge").first).to_have_text("completed", timeout=60_000)
+    tab.role("tab", "Contacts").click()
+    tab.role("region", "Contacts").get_by_role("link", name=number).click()
+    tab.sees("The call was answered.")
+    tab.page.get_by_role("link", name=re.compile(r"^call \d+")).first.click()
+    tab.sees(number)
+
+
 def looks_good(tab: Tab) -> None:
     """What is shown now has no serious finding of axe-core and no scrolling to the side, also on a telephone."""
     wide = tab.page.viewport_size

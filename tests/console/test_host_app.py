@@ -10,7 +10,7 @@ import pytest
 from asking import Api, Serve
 from browsing import Open
 from playwright.sync_api import expect
-from steps import look_over, walk
+from steps import call_a_list, look_over, walk
 from test_builder import canvas, ground, made, many, node, place, save, stored
 from test_building import choose, grip, texts
 from test_outline import entry
@@ -35,6 +35,7 @@ def test_the_hosts_login_opens_the_console_without_a_key(serve: Serve, open_tab:
     tab.follow("in the console")
     walk(tab)
     look_over(tab)
+    call_a_list(tab)
     assert tab.page.url.startswith(f"{server.origin}/voice/console#/")
     assert tab.page.evaluate("sessionStorage.length") == 0
 

@@ -134,7 +134,7 @@ class Draft:
             "workflow_definition": self.definition,
             "errors": [*self.errors],
             "warnings": [*self.warnings],
-            "not_done": [*self.not_done[:MOST_NOT_DONE]],
+            "not_done": [_short(each) for each in self.not_done[:MOST_NOT_DONE]],
         }
 
 
@@ -159,11 +159,9 @@ def describe(service: Service, organization: int, description: str, language: st
     )
 
     def judged(draft: Draft) -> Draft:
-        findings = linting.lint_definition(service, organization, draft.definition, configurations).as_dict()[
-            "findings"
-        ]
+        report = linting.lint_definition(service, organization, draft.definition, configurations).as_dict()
         errors, warnings = (
-            [each for each in findings if each["severity"] == severity] for severity in ("error", "warning")
+            [each for each in report["findings"] if each["severity"] == severity] for severity in ("error", "warning")
         )
         return replace(draft, errors=errors, warnings=warnings)
 
@@ -302,12 +300,14 @@ def _kept(agent: Mapping[str, Any], not_done: object, known: Mapping[str, Tool])
     Of what isn't kept, sentences say so.
     """
     listed = not_done if isinstance(not_done, list) else [not_done]
-    left_out = [_short(each) for each in listed if isinstance(each, str) and each.strip()]
+    left_out = [each for each in listed if isinstance(each, str) and each.strip()]
     nodes: dict[str, dict[str, Any]] = {}
     for number, item in enumerate(objects(agent, "nodes"), 1):
         node = _node(item, number, known, left_out)
         if node is not None:
-            id = node["id"] if node["id"] not in nodes else f"{node['id']}_{number}"
+            id = node["id"]
+            while id in nodes:
+                id = f"{id}_{number}"
             nodes[id] = {**node, "id": id}
     names = {str(node["data"]["name"]).casefold(): id for id, node in nodes.items()}
 
@@ -344,21 +344,19 @@ def _node(
     if not isinstance(name, str) or not name.strip():
         name = id.replace("_", " ").capitalize()
     if type not in _MEMBERS:
-        left_out.append(
-            _NOT_MADE.get(type) or f"“{_short(name)}” is left out: there is no step of the type {_short(type)}."
-        )
+        left_out.append(_NOT_MADE.get(type) or f"“{name}” is left out: there is no step of the type {type}.")
         return None
     data = {**_members(given, _MEMBERS[type]), "name": name}
     if unknown := [
         each for each in given if each not in _MEMBERS[type] and given[each] not in (None, "", [], {}, False)
     ]:
-        left_out.append(_short(f"Left out of “{name}”: {', '.join(unknown)}. Add it in the step, if it is needed."))
+        left_out.append(f"Left out of “{name}”: {', '.join(unknown)}. Add it in the step, if it is needed.")
     attached = data.pop("tool_uuids", None)
     if isinstance(attached, list):
         uuids = {tool.name: uuid for uuid, tool in known.items()} | {uuid: uuid for uuid in known}
         there = [uuids[each] for each in attached if isinstance(each, str) and each in uuids]
         left_out += [
-            _short(f"“{name}” can't use {each}: there is no such tool. Add the tool, and attach it to the step.")
+            f"“{name}” can't use {each}: there is no such tool. Add the tool, and attach it to the step."
             for each in map(str, attached)
             if each not in uuids
         ]

@@ -158,7 +158,7 @@ def _integrations(api: Api, url: str, text: Text) -> str:
     ]
     for name, description, definition in tools:
         body = {
-            "name": text(name),
+            "name": text(name)[:255],
             "description": text(description),
             "definition": definition,
             "icon": text("globe")[:50],
@@ -224,7 +224,7 @@ def _cases(api: Api, agent: int, text: Text) -> int:
     }
     made: int = api.post(f"/workflow/{agent}/cases", {"case": everything})["id"]
     turns = [{"caller": text("No."), "node": text("Another day")}, {"hangs_up": True}]
-    file = json.dumps({"cases": [{"name": text("They don't come"), "turns": turns}]})
+    file = json.dumps({"cases": [{"name": text("They don't come")[:200], "turns": turns}]})
     (no,) = api.post(f"/workflow/{agent}/cases/file", {"file": file})["cases"]
     api.put(f"/workflow/{agent}/cases/{no['id']}", {"enabled": False})
     return made
@@ -271,7 +271,11 @@ def _campaigns(api: Api, agent: int, text: Text) -> tuple[int, int]:
             *(f'{number},"{text(each).replace(chr(34), chr(34) * 2)}"' for number, each in CONTACTS),
         ]
         files = {"file": ("contacts.csv", "\n".join(rows).encode(), "text/csv")}
-        data = {"name": text(name), "workflow_id": agent, **{key: json.dumps(value) for key, value in options.items()}}
+        data = {
+            "name": text(name)[:255],
+            "workflow_id": agent,
+            **{key: json.dumps(value) for key, value in options.items()},
+        }
         found: int = api.ask("POST", "/campaign/create/csv", files=files, data=data)["id"]
         return found
 

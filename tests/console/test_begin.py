@@ -351,9 +351,15 @@ def test_who_waits_for_the_model_may_cancel(fresh: Callable[..., tuple[Tab, Api]
     expect(tab.page.get_by_label(QUESTION)).to_have_value(WORDS)
     expect(tab.role("button", "Cancel")).to_have_count(0)
     assert len(waiting) == 1
+    # Who looks at a template meanwhile waits no longer.
+    tab.press("Show me the agent")
+    tab.page.locator(".template").first.get_by_role("button", name="Look at it").click()
+    expect(tab.page.get_by_role("heading", name="This is how it would go")).to_be_focused()
+    tab.press("Back to the templates")
+    expect(tab.role("button", "Cancel")).to_have_count(0)
     answers(tab)
     tab.press("Show me the agent")
-    tab.sees("This is how it would go")
+    tab.sees(LACKING)
 
 
 @pytest.mark.parametrize(

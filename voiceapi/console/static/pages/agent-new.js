@@ -4,6 +4,7 @@ import { api } from "../app/api.js";
 import { go } from "../app/router.js";
 import { button, details, field, fieldset, formWith, link, section, showWhenReady, textarea } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
+import { oneAfterAnother } from "../parts/unsaved.js";
 import { fromFile, fromNothing } from "./agents/other-ways.js";
 import { proposal } from "./agents/proposal.js";
 import { DIRECTIONS, firstWords, templates } from "./agents/templates.js";
@@ -20,6 +21,7 @@ export default async function newAgent({ root, signal, title }) {
   });
   const cards = h("div");
   const begin = h("div", { class: "stack" });
+  const next = oneAfterAnother(signal); // who looks at something else waits for the model no longer
   const shown = h("div", { hidden: true });
 
   const open = ({ id }, talks) => go(talks ? `/agents/${id}/talk?start` : `/agents/${id}`);
@@ -40,7 +42,7 @@ export default async function newAgent({ root, signal, title }) {
     view.querySelector("h2").focus();
   }
 
-  const form = modelInUse(model).isScripted ? byTemplate(box, open, signal) : byDescription(box, look, signal);
+  const form = modelInUse(model).isScripted ? byTemplate(box, open, signal) : byDescription(box, look, next);
   show(begin,
     h("div", { class: "card" }, form),
     section("Or begin with a template", cards),
@@ -50,7 +52,10 @@ export default async function newAgent({ root, signal, title }) {
   box.focus();
   await showWhenReady(cards, api.get("/workflow/examples", { signal }), (examples) => templates(examples, box, {
     make: (example) => create(bodyOf(example), true),
-    look: (example, opener) => look({ body: bodyOf(example), purpose: example.purpose, goBack: "Back to the templates" }, opener),
+    look: (example, opener) => {
+      next();
+      return look({ body: bodyOf(example), purpose: example.purpose, goBack: "Back to the templates" }, opener);
+    },
   }));
 }
 
@@ -60,17 +65,17 @@ function bodyOf({ name, workflow_definition, workflow_configurations, tools, cas
 }
 
 /** The question, where a language model makes an agent to the description. */
-function byDescription(box, look, signal) {
+function byDescription(box, look, next) {
   const waiting = h("div", { class: "actions", role: "status" });
   const describe = async () => {
-    const asking = new AbortController();
-    const cancel = button("Cancel", () => asking.abort());
+    const until = next();
+    const cancel = button("Cancel", () => next());
     const description = box.value.trim();
     show(waiting, h("span", { class: "loading" }, "The language model makes a draft of it, which may take a minute or two…"), cancel);
     cancel.focus();
     let made;
     try {
-      made = await api.post("/workflow/describe", { body: { description }, signal: AbortSignal.any([asking.signal, signal]) });
+      made = await api.post("/workflow/describe", { body: { description }, signal: until });
     } finally {
       show(waiting);
       box.focus();

@@ -132,7 +132,7 @@ def test_findings_have_their_codes_and_are_left_out_at_their_node(tab: Tab, agen
     expect(item.locator(".badge")).to_have_text("Warning")
     expect(node(tab, "hello")).to_have_class(re.compile("has-warning"))
     node(tab, "number").click()
-    tab.fill(re.compile("^Prompt"), "Ask the caller for a number between one and ten.")
+    tab.fill(re.compile("^Scripted Text"), "")
     note = tab.page.locator(".canvas ~ div .findings li", has_text="prompt-needs-model")
     expect(note.locator(".badge")).to_have_text("Note")
     item.get_by_role("button", name="Leave undeclared-variable out at Hello").click()

@@ -211,7 +211,7 @@ def test_all_cases_are_run_with_what_they_touch(tab: Tab, agent: int, api: Api) 
     tab.sees("Every step and every path is reached.")
     # It breaks when the agent changes.
     definition = api.get(f"/workflow/fetch/{agent}")["workflow_definition"]
-    next(node for node in definition["nodes"] if node["id"] == "see_you")["data"]["prompt"] = "Bye."
+    next(node for node in definition["nodes"] if node["id"] == "see_you")["data"]["scripted_text"] = "Bye."
     api.put(f"/workflow/{agent}", {"workflow_definition": definition})
     tab.follow("Agents")
     tab.open(f"/agents/{agent}/tests")

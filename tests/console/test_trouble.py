@@ -88,8 +88,8 @@ def test_two_tabs_that_change_one_agent_do_not_overwrite_each_other(
 
 def test_two_tabs_with_preferences_do_not_overwrite_each_other(open_tab: Open, server: Server, api: Api) -> None:
     one, two = (open_tab(f"{server.origin}/#key={KEY}", "/settings/preferences") for _ in range(2))
-    one.fill("Call from", "09:00")
-    one.fill("until", "17:00")
+    one.fill("Call between", "09:00")
+    one.page.get_by_label("and", exact=True).fill("17:00")
     one.press("Save", exact=True)
     one.notices("The preferences are saved.")
     two.fill("Time zone", "Europe/Berlin")
@@ -100,7 +100,7 @@ def test_two_tabs_with_preferences_do_not_overwrite_each_other(open_tab: Open, s
     assert api.get(PREFERENCES)["calling_hours"] == hours
     two.press("Show what is stored")
     two.press("Drop it")
-    expect(two.page.get_by_label("Call from")).to_have_value("09:00")
+    expect(two.page.get_by_label("Call between")).to_have_value("09:00")
     two.ready()
     two.fill("Time zone", "Europe/Berlin")
     two.press("Save", exact=True)
@@ -125,12 +125,12 @@ def test_two_tabs_with_preferences_do_not_overwrite_each_other(open_tab: Open, s
     question = one.page.get_by_role("alertdialog")
     question.get_by_role("button", name="Cancel").click()
     expect(one.page.get_by_label("Time zone")).to_have_value("Europe/Rome")
-    one.fill("Call from", "")
+    one.fill("Call between", "")
     one.role("link", "Home").first.click()
     question.get_by_role("button", name="Save and leave").click()
     expect(one.page.locator(".field-error:visible")).to_have_text("Give both, or neither.")
     one.heading("Preferences")
-    one.fill("Call from", "10:00")
+    one.fill("Call between", "10:00")
     one.role("link", "Home").first.click()
     question.get_by_role("button", name="Save and leave").click()
     one.heading("Home")
@@ -144,12 +144,12 @@ def edits(api: Api, agent: int) -> Iterator[tuple[str, str, str, str, str, Any]]
     pipeline = {"llm": {"provider": "openai", "model": "small", "api_key": "sk-mine"}, "tts": speech, "stt": speech}
     theirs = {"version": 2, "mode": "byok", "byok": {"mode": "pipeline", "pipeline": pipeline}}
     api.put(models, theirs)
-    yield "/settings/models", "", "Most tokens of a reply", "PUT", models, theirs
+    yield "/settings/models", "", "Longest reply, in tokens", "PUT", models, theirs
     theirs, name = {"name": "Theirs"}, "Name (required)"
     tool = api.post("/tools/", {"name": "Mine", "definition": {"schema_version": 1, "type": "calculator"}})["tool_uuid"]
     yield f"/tools/{tool}", "", name, "PUT", f"/tools/{tool}", theirs
     case = api.post(f"/workflow/{agent}/cases", {"case": {"name": "Mine", "turns": [{"caller": "Yes."}]}})["id"]
-    yield f"/agents/{agent}/tests/{case}", "", "Name", "PUT", f"/workflow/{agent}/cases/{case}", theirs
+    yield f"/agents/{agent}/tests/{case}", "", name, "PUT", f"/workflow/{agent}/cases/{case}", theirs
     token = {"name": "Mine", "credential_type": "bearer_token", "credential_data": {"token": "secret-of-mine"}}
     credential = f"/credentials/{api.post('/credentials/', token)['uuid']}"
     yield "/settings/credentials", 'button[aria-label="Change Mine"]', name, "PUT", credential, theirs
@@ -174,7 +174,7 @@ def test_each_page_that_edits_asks_when_somebody_else_was_quicker_and_before_it_
         if opens:
             tab.page.locator(opens).click()
         control = tab.page.get_by_label(label, exact=True).last
-        mine = "77" if label.startswith("Most") else "Mine, typed"
+        mine = "77" if label.startswith("Longest") else "Mine, typed"
         control.fill(mine)
         api.ask(method, path, theirs)
         with tab.expecting(f"412 {method}"):

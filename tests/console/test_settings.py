@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -160,3 +161,17 @@ def test_home_says_what_there_is_and_what_to_do_next(tab: Tab, api: Any) -> None
     expect(tab.page.locator("dt:text-is('Time talked') + dd")).to_have_text("2:01:00 in all of them together")
     tab.sees(f"Talk to {made['name']}")
     expect(tab.page.get_by_role("list").first.get_by_role("listitem")).to_have_count(3)
+
+
+def test_connecting_a_number_says_what_the_service_lacks(tab: Tab) -> None:
+    """With the command and the setting to copy, and without marks of code."""
+    tab.open("/carriers")
+    tab.follow("Connect a number")
+    for text in ("VOICEAPI_PUBLIC_URL isn't set", "voiceapi serve --tunnel", "VOICEAPI_PUBLIC_URL=https://"):
+        tab.sees(text)
+    assert "`" not in tab.page.get_by_role("main").inner_text()
+    expect(tab.role("button", re.compile("^Copy the (command|setting)"))).to_have_count(2)
+    tab.press("Look again")
+    tab.heading("Connect a number")
+    tab.follow("Go to the agents")
+    tab.heading(re.compile("[Aa]gent"))

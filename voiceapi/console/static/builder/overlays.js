@@ -97,7 +97,7 @@ export function comparison(found, after) {
   const marks = new Map();
   const rows = [];
   const add = (kind, part, look, fields = []) => {
-    const name = part.name ?? (part.label || "an edge");
+    const name = part.name ?? (part.label || "a path without a name");
     const before = marks.get(named(kind, part.id));
     marks.set(named(kind, part.id), { look: before?.look ?? look, label: [before?.label, SIGNS[look]].filter(Boolean).join(", "), note: [before?.note, look].filter(Boolean).join(", ") });
     const row = rows.find((each) => each.kind === kind && each.id === part.id);

@@ -55,7 +55,7 @@ export function dryRun(campaign, signal) {
       h("div", { class: "fields" },
         field("Shortest conversation, in seconds", shortest, { name: "talk_seconds.shortest" }),
         field("Longest conversation, in seconds", longest, { name: "talk_seconds.longest" }),
-        field("Seed", seed, { name: "seed", help: "Another seed draws other outcomes; the same one repeats them." }))));
+        field("Number of the draw", seed, { name: "seed", help: "Another number draws who answers anew; the same one repeats it." }))));
   queueMicrotask(() => fields.requestSubmit());
   return h("div", { class: "page" },
     h("p", { class: "quiet" }, "The whole list on a virtual clock, by the dialer's own rules. Nobody is called, nothing is stored."),

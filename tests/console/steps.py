@@ -127,6 +127,26 @@ def call_a_list(tab: Tab, number: str = "+12025550171") -> None:
     tab.sees(number)
 
 
+def read_a_run(tab: Tab) -> None:
+    """The first run on its canvas: a turn, why it took its path, its step's prompt, and a test made of it."""
+    tab.open("/runs")
+    tab.page.locator('main a[href*="/runs/"]').last.click()
+    tab.ready()
+    turns = tab.role("feed", "Turns").get_by_role("article")
+    turns.nth(1).click()
+    expect(turns.nth(1)).to_have_attribute("aria-current", "true")
+    expect(turns.nth(1)).to_contain_text(re.compile("Takes the path .* because the caller said “"))
+    expect(tab.page.locator("g.node[aria-current=true]")).to_have_count(1)
+    expect(tab.page).to_have_url(re.compile(r"\?turn=1$"))
+    tab.follow("Change this step's prompt")
+    expect(tab.page.get_by_label(re.compile("^Prompt"))).to_be_visible()
+    tab.page.go_back()
+    tab.ready()
+    expect(turns.nth(1)).to_have_attribute("aria-current", "true")
+    tab.press("Make a test of it")
+    tab.heading(re.compile("until turn 1$"))
+
+
 def looks_good(tab: Tab) -> None:
     """What is shown now has no serious finding of axe-core and no scrolling to the side, also on a telephone."""
     wide = tab.page.viewport_size

@@ -10,7 +10,7 @@ import pytest
 from asking import Api, Serve
 from browsing import Open
 from playwright.sync_api import expect
-from steps import call_a_list, look_over, walk
+from steps import call_a_list, look_over, read_a_run, walk
 from test_builder import canvas, ground, made, many, node, place, save, stored
 from test_building import choose, grip, texts
 from test_outline import entry
@@ -36,8 +36,9 @@ def test_the_hosts_login_opens_the_console_without_a_key(serve: Serve, open_tab:
     walk(tab)
     look_over(tab)
     call_a_list(tab)
-    assert tab.page.url.startswith(f"{server.origin}/voice/console#/")
     assert tab.page.evaluate("sessionStorage.length") == 0
+    read_a_run(tab)
+    assert tab.page.url.startswith(f"{server.origin}/voice/console#/")
 
 
 def test_functions_of_the_app_are_shown_as_what_they_are(

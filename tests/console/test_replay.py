@@ -32,10 +32,10 @@ def chat(api: Api, agent: int, *lines: str) -> int:
     return run
 
 
-def change(api: Api, agent: int, id: str, prompt: str) -> None:
+def change(api: Api, agent: int, id: str, text: str) -> None:
     """Change what a node of the draft says."""
     definition = api.get(f"/workflow/fetch/{agent}")["workflow_definition"]
-    next(node for node in definition["nodes"] if node["id"] == id)["data"]["prompt"] = prompt
+    next(node for node in definition["nodes"] if node["id"] == id)["data"]["scripted_text"] = text
     api.put(f"/workflow/{agent}", {"workflow_definition": definition})
 
 

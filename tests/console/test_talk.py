@@ -366,9 +366,9 @@ def shows_the_waits(tab: Tab, screenshots: Path) -> None:
     ahead, whole = (tab.page.get_by_role("article").filter(has_text=said) for said in ("hear of it", "I listen"))
     word, time = "until the model's first word", r"[\d.]+ m?s"
     expect(ahead).to_contain_text(
-        re.compile(f" · {time} {word}, {time} until its first sentence, {time} until its last$")
+        re.compile(f" · the caller waited {time} {word}, {time} until its first sentence, {time} until its last")
     )
-    expect(whole).to_contain_text(re.compile(f" · {time} {word}, {time} for the answer$"))
+    expect(whole).to_contain_text(re.compile(f" · the caller waited {time} {word}, {time} for the answer"))
     waits = tab.role("region", "Waits of the caller").locator("tbody tr")
     names = ("The model's first word", "The first sentence", "The last sentence")
     expect(waits).to_have_text([re.compile(f"^{name}2{time}{time}$") for name in names])

@@ -266,6 +266,7 @@ def chats(at: Any, workflow: dict[str, Any]) -> None:
 def campaigns(at: Any, workflow: dict[str, Any]) -> None:
     id = workflow["id"]
     at.do("check_list", form={"file": ("contacts.csv", CONTACTS), "workflow_id": str(id)})
+    at.do("simulate_list", form={"file": ("contacts.csv", CONTACTS), "name": "Autumn", "workflow_id": str(id)})
     slot = at.do("prepare_upload", {"file_name": "contacts.csv", "file_size": len(CONTACTS)})
     at.do("put_file", text=CONTACTS, token=slot["upload_url"].rpartition("/")[2])
     at.do("put_file", text=CONTACTS, token="expired", status=403)

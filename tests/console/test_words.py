@@ -1,4 +1,4 @@
-"""The console's words: plain ones for every code of the service."""
+"""The console's words: plain ones for every code of the service, and those of the glossary on every page."""
 
 from __future__ import annotations
 
@@ -83,3 +83,52 @@ def test_the_glossary_has_the_words_as_the_console_shows_them() -> None:
     shown = worded()
     assert {code: shown[code] for code in listed} == listed
     assert [code for code, words in shown.items() if code not in listed and words != code.replace("_", " ")] == []
+
+
+# -- what pages say
+
+STATIC = WORDS.parents[1]
+# A text that people read, unlike a name, a path or a selector: it begins with a capital, or has two words in a row.
+TEXT = re.compile(r"^[\s(“]*[A-Z]|[a-z,.:] [a-z]")
+NO_TEXT = re.compile(r"^[\w-]*[.#]\w|\w\(|^M-?\d|^(?:node type-|voiceapi nodes)")
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
+# Words of the API and of earlier releases, which docs/concepts.md replaces; what a page shows has none of them.
+REPLACED = re.compile(
+    r"\b(?:[Nn]odes?|[Ee]dges?|[Cc]ame out|[Ww]ays? on|[Ww]hat it found|[Ll]eave out|[Dd]ispositions?|LLM"
+    r"|[Oo]utbound|[Ii]nbound|[Pp]layed callers|[Pp]ersonas?|[Ss]eed|[Tt]elephony configurations?|[Qq]ueued runs?)\b"
+)
+# The builder still says node and edge in places.
+STILL_SAY_NODE = ("builder/", "pages/agents/", "pages/versions.js")
+
+
+def texts(script: str) -> Iterator[str]:
+    """What a script may show: its literals without what is computed in them, names in quotes and JSON."""
+    code = re.sub(r"(?m)^\s*(?://|\*|/\*).*$|\s// .*$|^(?:import|export) .* from .*$", "", script)
+    for plain, template in LITERAL.findall(code):
+        text = re.sub(r"\$\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}", "…", plain or template)
+        if TEXT.search(text) and not NO_TEXT.search(text):
+            yield text
+
+
+def test_pages_use_the_words_of_the_glossary() -> None:
+    wrong = [
+        f"{path.relative_to(STATIC)}: {text}"
+        for path in sorted(STATIC.rglob("*.js"))
+        if not path.relative_to(STATIC).as_posix().startswith(STILL_SAY_NODE)
+        for text in texts(path.read_text(encoding="utf-8"))
+        if REPLACED.search(text)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("script", "shown"),
+    [
+        ('field("Node", control)', ["Node"]),
+        ('h("p", {}, `Edges that no ${who} takes`)', ["Edges that no … takes"]),
+        ('// No node here.\nconst kind = "node"; find(\'.node\'); go("/agents");', []),
+        ('view.querySelector("g.node, g.edge")', []),
+    ],
+)
+def test_what_a_script_shows_is_found(script: str, shown: list[str]) -> None:
+    assert [text for text in texts(script) if REPLACED.search(text)] == shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -111,6 +112,12 @@ def test_links_lead_somewhere() -> None:
             if not target.is_file() or (anchor and anchor not in anchors(target)):
                 broken.append((name(page), link))
     assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_says_nothing_twice(page: Path) -> None:
+    said = [part.strip() for part in page.read_text().split("\n\n") if len(part) > 200 or part.startswith("## ")]
+    assert [part for part, count in Counter(said).items() if count > 1] == []
 
 
 def test_the_index_leads_to_every_page() -> None:

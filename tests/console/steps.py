@@ -25,9 +25,9 @@ def make_an_agent(tab: Tab) -> None:
 
 def edit_a_node(tab: Tab, text: str) -> None:
     """Select a node on the canvas, and change by the form what it says without a model."""
-    tab.role("button", re.compile("^Agent Node: Conversation")).click()
+    tab.role("button", re.compile("^Step: Conversation")).click()
     expect(tab.page.get_by_role("heading", name="Conversation")).to_be_visible()
-    tab.fill(re.compile("^Scripted Text"), text)
+    tab.fill(re.compile("^What it says without a model"), text)
 
 
 def change_a_node(tab: Tab, text: str = WORDS) -> None:
@@ -106,7 +106,7 @@ def look_over(tab: Tab) -> None:
     here = tab.page.locator("g.node[aria-current=true]")
     expect(here).to_have_count(1)
     drawer.get_by_role("button", name="Close").click()
-    for text, shown in (("Traffic", "More in its insights"), ("One call", "Step 1 of"), ("Tests", "Run the cases")):
+    for text, shown in (("Traffic", "More in its insights"), ("One call", "Step 1 of"), ("Tests", "Run the tests")):
         tab.page.get_by_label("Show", exact=True).select_option(label=text)
         expect(tab.page.locator(".shown")).to_contain_text(shown)
 

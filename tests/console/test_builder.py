@@ -86,6 +86,16 @@ def ground(tab: Tab) -> tuple[float, float]:
     return box["x"] + 12, box["y"] + 12
 
 
+def is_within(outer: Locator, inner: Locator) -> bool:
+    (one, other) = (each.bounding_box() for each in (outer, inner))
+    assert one
+    assert other
+    return all(
+        one[at] <= other[at] and other[at] + other[length] <= one[at] + one[length]
+        for at, length in (("x", "width"), ("y", "height"))
+    )
+
+
 def zoom(tab: Tab) -> float:
     found = tab.page.locator("svg.scene > g").get_attribute("transform")
     assert found
@@ -316,7 +326,7 @@ def test_arrows_lead_along_the_edges_and_the_view_follows(tab: Tab, api: Api) ->
         assert around["x"] <= box["x"]
         assert box["x"] + box["width"] <= around["x"] + around["width"]
     expect(node(tab, "n1")).to_have_attribute(
-        "aria-label", re.compile(r"^Agent Node: Node 1, 1 way in, 1 way out, .*2 of 40$")
+        "aria-label", re.compile(r"^Step: Node 1, 1 path in, 1 path out, .*2 of 40$")
     )
     expect(edge(tab, "e0")).to_have_attribute("aria-label", re.compile("^On 0, from Node 0 to Node 1"))
 
@@ -531,7 +541,7 @@ def test_the_view_moves_while_something_is_dragged_at_its_border(tab: Tab, agent
 
 def test_a_drag_of_what_is_removed_meanwhile_ends(tab: Tab, agent: int) -> None:
     tab.open(f"/agents/{agent}")
-    tab.press("Add node")
+    tab.press("Add step")
     tab.page.keyboard.press("Escape")
     added = tab.page.locator("g.node.selected")
     added.scroll_into_view_if_needed()
@@ -588,7 +598,7 @@ def test_delete_removes_unasked_and_the_notice_takes_it_back(tab: Tab, agent: in
     node(tab, "remind").click()
     tab.page.keyboard.press("Delete")
     expect(node(tab, "remind")).to_have_count(0)
-    tab.notices("Removed Remind and 2 edges.")
+    tab.notices("Removed Remind and 2 paths.")
     assert tab.page.locator("g.edge").count() == edges - 2
     assert tab.page.evaluate(FOCUSED).startswith("node")
     assert tab.findings() == []
@@ -596,11 +606,11 @@ def test_delete_removes_unasked_and_the_notice_takes_it_back(tab: Tab, agent: in
     expect(node(tab, "remind")).to_be_visible()
     assert tab.page.locator("g.edge").count() == edges
     assert selected(tab) == {"remind"}
-    expect(tab.page.get_by_text("Removed Remind and 2 edges.")).to_have_count(0)
+    expect(tab.page.get_by_text("Removed Remind and 2 paths.")).to_have_count(0)
     tab.page.locator("g.edge").first.focus()
     tab.page.keyboard.press("Escape")
     tab.page.keyboard.press("Backspace")
-    tab.notices(re.compile("^Removed the edge “"))
+    tab.notices(re.compile("^Removed the path “"))
     tab.page.keyboard.press("Control+z")
     assert tab.page.locator("g.edge").count() == edges
     tab.page.keyboard.press("Control+Shift+z")
@@ -616,8 +626,8 @@ def test_delete_removes_unasked_and_the_notice_takes_it_back(tab: Tab, agent: in
 def test_undo_goes_back_past_two_saves_and_a_trigger_keeps_its_path(tab: Tab, agent: int, api: Api) -> None:
     first = stored(api, agent)
     tab.open(f"/agents/{agent}")
-    tab.page.get_by_label("Type of the new node").select_option(label="API Trigger")
-    tab.press("Add node")
+    tab.page.get_by_label("Type of the new step").select_option(label="Call by request")
+    tab.press("Add step")
     save(tab)
     trigger = stored(api, agent)["nodes"][-1]
     assert trigger["data"]["trigger_path"]
@@ -688,6 +698,11 @@ def test_a_narrow_screen_shows_the_start_so_that_it_can_be_read(open_tab: Open, 
     node(tab, "remind").tap()
     assert selected(tab) == {"remind"}
     expect(tab.page.get_by_role("heading", name="Remind")).to_be_visible()
+    hint = tab.page.get_by_text("Part of it is out of sight")
+    expect(hint).to_be_visible()
+    tab.press("Show everything")
+    expect(hint).to_be_hidden()
+    assert all(is_within(canvas(tab), each) for each in tab.page.locator("g.node .box").all())
     assert tab.findings() == []
     assert tab.overflow() <= 0
 
@@ -726,7 +741,7 @@ def test_a_broken_definition_is_drawn_as_far_as_it_can_be_read(tab: Tab, api: Ap
     tab.page.get_by_label("The definition as JSON").fill(json.dumps({"nodes": [*nodes, 7], "edges": [*edges, None]}))
     expect(tab.page.locator("g.node")).to_have_count(4)
     expect(tab.page.locator("g.node.missing .name")).to_have_text("b")
-    expect(edge(tab, "e")).to_have_attribute("aria-label", re.compile("^Edge without a label, from Second to b"))
+    expect(edge(tab, "e")).to_have_attribute("aria-label", re.compile("^Path without a label, from Second to b"))
     tab.page.locator("g.node", has_text="First").click()
     tab.page.keyboard.press("Delete")
     expect(tab.page.locator("g.node")).to_have_count(3)

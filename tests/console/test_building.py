@@ -20,7 +20,7 @@ from voiceapi.workflows import node_types
 
 pytestmark = pytest.mark.long
 
-HINT = "Choose the node to lead to, or the ground for a new one. Escape stops."
+HINT = "Choose the step to connect, or an empty place for a new one. Escape stops."
 START = {
     "id": "start",
     "type": "startCall",
@@ -99,9 +99,9 @@ const graph = graphOf(given.definition, (type) => specs.get(type)?.display_name,
 """
 ALONE = {
     "startCall": "Nothing can lead to a start.",
-    "trigger": "A trigger stands by itself: a request to its URL starts a call.",
-    "globalNode": "A global node stands by itself: other nodes begin with its prompt.",
-    "webhook": "A webhook stands by itself: it is sent when a call ends.",
+    "trigger": "It stands by itself: a request to its address starts a call.",
+    "globalNode": "It stands by itself: its instructions are added to those of the steps.",
+    "webhook": "A report stands by itself: it is sent when a call ends.",
     "qa": "A review stands by itself: it is made when a call ends.",
     "noveum": "Noveum stands by itself.",
     "paygent": "Paygent stands by itself.",
@@ -122,13 +122,13 @@ def test_what_may_lead_where_is_in_the_catalogue(tab: Tab) -> None:
     given = {"types": types, "definition": {"nodes": nodes, "edges": []}}
     result = run(tab, "rules", GRAPH + body, given)
     found = result["found"]
-    to = {"agentNode": None, "endCall": None, "odd": "A node of no known type can't be led to.", **ALONE}
+    to = {"agentNode": None, "endCall": None, "odd": "Nothing can lead to a step of an unknown type.", **ALONE}
     for source in ("startCall", "agentNode"):
         assert {name: found[source][name] for name in to} == to
     for source, why in (
         *((name, why) for name, why in ALONE.items() if name != "startCall"),
         ("endCall", "An end leads nowhere: the call is over there."),
-        ("odd", "A node of no known type can't lead on."),
+        ("odd", "A step of an unknown type can't lead on."),
     ):
         assert {found[source][name] for name in to} == {why}
     assert "without an id" in found["null"]["agentNode"]
@@ -222,7 +222,7 @@ def test_a_paste_has_new_ids_and_leaves_out_what_the_service_would_refuse(tab: T
     assert a["data"] == COPIED["nodes"][4]["data"]
     assert other["left"] == [
         "endpoint_url and custom_headers of Hook, to be entered again",
-        "the path of Path, which gets one of its own",
+        "the address of Path, which gets one of its own",
         "qa_api_key of QA, to be entered again",
     ]
     twice = result["twice"]
@@ -339,7 +339,7 @@ def test_whatever_ends_the_drag_of_a_handle_but_the_drop_changes_nothing(
         # What is dragged is new, so that Undo removes it.
         node(tab, "how_many").click()
         handle(tab, "how_many").click()
-        choose(tab, "End Call" if part == "target" else "Agent Node")
+        choose(tab, "End" if part == "target" else "Step")
         texts(tab, "New", "Yes.", "New one")
         of = "how_many-end" if part == "target" else "how_many-agent" if part == "source" else "agent"
         if part != "next":
@@ -375,7 +375,7 @@ def test_a_drop_on_the_ground_opens_the_picker_there_and_node_and_edge_are_one_s
     assert box
     assert abs(box["x"] - x) < 60
     assert tab.findings() == []
-    choose(tab, "End Call")
+    choose(tab, "End")
     texts(tab, "Nobody", "They come alone.", "Alone")
     expect(node(tab, "end")).to_be_focused()
     assert selected(tab) == {"end"}
@@ -411,7 +411,7 @@ def test_an_edges_ends_are_led_elsewhere_by_a_drag_by_a_click_and_by_the_menu(ta
     assert ways(state(tab))[2] == ("remind", "another_day", "Answered")
     edge(tab, "answered").focus()
     tab.page.keyboard.press("Shift+F10")
-    tab.role("menuitem", "Lead this edge elsewhere").click()
+    tab.role("menuitem", "Have it go to another step").click()
     choose(tab, "See you")
     assert ways(state(tab))[2] == ("remind", "see_you", "Answered")
     for _ in range(3):
@@ -425,7 +425,7 @@ def test_a_node_is_inserted_on_an_edge_whose_texts_stay_on_the_first_half(tab: T
     edge(tab, "can_come").locator(".label").click()
     handle(tab, "can_come", "insert").click()
     expect(floating(tab).get_by_role("option")).to_have_count(1)  # an end would lead nowhere
-    choose(tab, "Agent Node")
+    choose(tab, "Step")
     texts(tab, "Named", "They say a name.", "Who")
     after = state(tab)
     assert ways(after) == [("remind", "agent", "Yes"), *ways(before)[1:], ("agent", "how_many", "Named")]
@@ -433,7 +433,7 @@ def test_a_node_is_inserted_on_an_edge_whose_texts_stay_on_the_first_half(tab: T
     assert {id: at for id, at in positions(after).items() if id != "agent"} == positions(before)
     edge(tab, "can_come").focus()
     tab.page.keyboard.press("n")
-    choose(tab, "Agent Node")
+    choose(tab, "Step")
     tab.page.keyboard.press("Escape")
     assert ways(state(tab))[0] == ("remind", "agent-2", "Yes")
     for _ in range(4):
@@ -509,7 +509,7 @@ def test_names_labels_and_the_ground_are_edited_in_place(tab: Tab, agent: int) -
     expect(edge(tab, "can_come").locator(".label")).to_have_text("Yes, gladly")
     assert state(tab)["edges"][0]["data"] == {"label": "Yes, gladly", "condition": "They can."}
     tab.page.mouse.dblclick(*ground(tab))
-    choose(tab, "Webhook")
+    choose(tab, "webhook")
     texts(tab, "Told")
     assert tab.page.locator("g.node").count() == 6
     assert "initial_context" not in str(state(tab)["nodes"][-1])
@@ -525,9 +525,9 @@ def test_the_menu_has_all_commands_that_apply_with_their_keys(tab: Tab, agent: i
     expect(entries.first).to_be_focused()
     assert selected(tab) == {"remind"}
     found = [" ".join(each.split()) for each in entries.all_inner_texts()]
-    for entry in ("Next step behind this Ctrl Enter", "Name or label in place F2", "Duplicate Ctrl D", "New node N"):
+    for entry in ("Add the next step Ctrl Enter", "Change the name in place F2", "Duplicate Ctrl D", "New step N"):
         assert entry in found
-    assert not any("this edge" in each or each.startswith("Take the last") for each in found)
+    assert not any(each.startswith(("Have it", "Take the last")) for each in found)
     assert tab.findings() == []
     tab.page.keyboard.press("End")
     expect(entries.last).to_be_focused()
@@ -536,7 +536,7 @@ def test_the_menu_has_all_commands_that_apply_with_their_keys(tab: Tab, agent: i
     tab.page.keyboard.press("Escape")
     expect(node(tab, "remind")).to_be_focused()
     edge(tab, "can_come").locator(".label").click(button="right")
-    tab.role("menuitem", re.compile("^Insert a node")).click()
+    tab.role("menuitem", re.compile("^Insert a step")).click()
     expect(floating(tab).get_by_role("combobox")).to_be_focused()
     tab.page.keyboard.press("Escape")
     tab.page.mouse.click(*ground(tab), button="right")
@@ -596,12 +596,12 @@ def test_nodes_are_copied_within_an_agent_and_into_another(
     expect(tab.page.locator(".canvas").get_by_role("status")).to_have_text("Copied.")
     tab.page.mouse.move(*ground(tab))
     press("Control+v")
-    tab.notices("Pasted 2 nodes and 1 edge.")
+    tab.notices("Pasted 2 steps and 1 path.")
     assert selected(tab) == {"how_many-2", "see_you-2"}
     assert ways(state(tab))[3:] == [("how_many-2", "see_you-2", "Answered")]
     node(tab, "how_many-2").focus()
     press("Control+x")
-    tab.notices("Removed 2 nodes and 1 edge.")
+    tab.notices("Removed 2 steps and 1 path.")
     press("Control+v")
     assert selected(tab) == {"how_many-2", "see_you-2"}
     press("Control+d")
@@ -618,7 +618,7 @@ def test_nodes_are_copied_within_an_agent_and_into_another(
     press("Control+v")
     tab.notices(
         re.compile(
-            "^Pasted 4 nodes and 1 edge. Left out: Remind, because there can't be another Start Call; the path of"
+            "^Pasted 4 steps and 1 path. Not pasted: Remind, because there can't be another Start; the address of"
         )
     )
     save(tab)
@@ -653,14 +653,14 @@ def test_nodes_are_copied_within_an_agent_and_into_another(
 ARROWS = ("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown")
 AGENT = [
     # [from, name, type, label, condition]
-    ("Start", "Offer", "Agent Node", "Yes", "They have time."),
-    ("Offer", "Day", "Agent Node", "Another day", "That day doesn't suit."),
-    ("Offer", "People", "Agent Node", "It suits", "That day suits."),
-    ("Day", "Time", "Agent Node", "A day", "They name a day."),
-    ("People", "Confirm", "Agent Node", "Said", "They say who comes."),
-    ("Confirm", "See you", "End Call", "Right", "All is right."),
-    ("Start", "Later", "End Call", "No", "They have no time."),
-    ("Day", "No day", "End Call", "None", "No day suits."),
+    ("Start", "Offer", "Step", "Yes", "They have time."),
+    ("Offer", "Day", "Step", "Another day", "That day doesn't suit."),
+    ("Offer", "People", "Step", "It suits", "That day suits."),
+    ("Day", "Time", "Step", "A day", "They name a day."),
+    ("People", "Confirm", "Step", "Said", "They say who comes."),
+    ("Confirm", "See you", "End", "Right", "All is right."),
+    ("Start", "Later", "End", "No", "They have no time."),
+    ("Day", "No day", "End", "None", "No day suits."),
 ]
 JOINED = [
     ("Time", "People", "A time", "They name a time."),
@@ -733,7 +733,7 @@ def test_nine_nodes_are_built_by_keys_alone(tab: Tab, api: Api) -> None:
     tab.open(f"/agents/{agent}")
     tab.page.evaluate("window.presses = 0; addEventListener('pointerdown', () => { window.presses += 1; }, true)")
     chance = random.Random(1)
-    press, kind_of = tab.page.keyboard.press, {"Agent Node": "agent", "End Call": "end c"}
+    press, kind_of = tab.page.keyboard.press, {"Step": "step", "End": "end"}
     node(tab, "start").focus()
 
     def go(name: str) -> None:

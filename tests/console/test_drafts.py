@@ -371,23 +371,23 @@ def test_what_is_refused_says_why_and_leads_to_its_node(saving: Tab, api: Api, a
     saving.open(f"/agents/{mine}")
     node(saving, "t").click()
     with saving.expecting("409 PUT"):
-        saving.fill(re.compile("^Trigger Path"), "taken-path")
+        saving.fill(re.compile("^Last part of its address"), "taken-path")
         says(saving.page, re.compile("^.*Not saved: .*path"))
         looks_good(saving)
     node(saving, "remind").click()
     saving.page.locator(".agent-state").get_by_role("button", name="Order").click()
     expect(saving.page.get_by_role("heading", name="Order")).to_be_focused()
-    saving.fill(re.compile("^Trigger Path"), "free-path")
+    saving.fill(re.compile("^Last part of its address"), "free-path")
     says(saving.page, "Saved.")
     assert stored(api, mine)["nodes"][-1]["data"]["trigger_path"] == "free-path"
 
 
 def test_a_removed_secret_and_a_triggers_path_come_back_by_undo_past_saves(saving: Tab, agent: int, api: Api) -> None:
     saving.open(f"/agents/{agent}")
-    for name in ("API Trigger", "Webhook"):
-        saving.page.get_by_label("Type of the new node").select_option(label=name)
-        saving.press("Add node")
-    saving.fill(re.compile("^Endpoint URL"), "https://ann:s3cr3t-word@crm.example/")
+    for name in ("Call by request", "Report (webhook)"):
+        saving.page.get_by_label("Type of the new step").select_option(label=name)
+        saving.press("Add step")
+    saving.fill(re.compile("^Address to send it to"), "https://ann:s3cr3t-word@crm.example/")
     says(saving.page, "Not saved")
     assert "s3cr3t" not in kept(saving.page)
     says(saving.page, "Saved.")

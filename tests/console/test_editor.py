@@ -23,6 +23,14 @@ def agent(api: Api) -> int:
     return int(api.post("/workflow/create/definition", EXAMPLE)["id"])
 
 
+# All that is read of the page, but what an address or JSON has.
+SHOWN = """() => [...document.querySelectorAll('#main, #main *, dialog *')]
+  .filter((each) => !each.closest('pre, code, .code, .copyable') && each.checkVisibility())
+  .flatMap((each) => [each.getAttribute('aria-label'), each.getAttribute('title'), each.placeholder,
+    ...[...each.childNodes].filter(({nodeType}) => nodeType === 3).map(({data}) => data)])
+  .filter((text) => text?.trim())"""
+
+
 def definition(tab: Tab) -> Any:
     """What the JSON beside the drawing says."""
     tab.press("JSON")
@@ -48,14 +56,47 @@ def test_every_member_of_every_type_of_node_has_a_field_with_its_help(tab: Tab, 
         tab.page.keyboard.press("Enter")
         for prop in spec["properties"]:
             field = tab.page.locator(f'.field[data-name="data.{prop["name"]}"]')
-            assert prop["display_name"] in str(field.text_content())
             assert prop["description"] in str(field.text_content())
+            assert field.locator("label, legend, .label").first.text_content()
             assert field.locator("input, select, textarea, button, a").count() > 0
+        texts = tab.page.locator(".editor-panel .node-form :is(label, legend, .label, .help)").all_text_contents()
+        words = re.compile(r"\b(nodes?|edges?|workflows?|LLM|gathered_context)\b", re.IGNORECASE)
+        assert [text for text in texts if words.search(text)] == []
         hidden = [prop["name"] for prop in spec["properties"] if prop["display_options"]]
         assert [name for name in hidden if tab.page.locator(f'.field[data-name="data.{name}"]').is_visible()] in (
             [],
             ["greeting"],
         )
+
+
+def test_what_is_shown_of_an_agent_says_step_and_path(tab: Tab, agent: int) -> None:
+    """Texts, names for screen readers and titles: none has a word that only readers of the API know."""
+    tab.open(f"/agents/{agent}")
+
+    def reads(*wanted: str) -> None:
+        texts = tab.page.evaluate(SHOWN)
+        assert [text for text in texts if re.search(r"(?i)\b(nodes?|edges?|workflows?)\b", text)] == []
+        assert all(any(text in each for each in texts) for text in wanted), texts
+
+    reads("Click a step", "not" if tab.page.get_by_text("not used in calls yet").count() else "used in calls")
+    node(tab, "hello").click()
+    reads("Next steps", "What it says without a model", "Add step")
+    tab.page.locator("g.edge").first.focus()
+    tab.page.keyboard.press("Enter")
+    reads("Taken when", "Said on the way")
+    for id in ("hello", None):
+        (node(tab, id) if id else tab.page.locator("g.edge .label").first).click(button="right")
+        reads("Have it go to another step" if id is None else "Connect to another step")
+        tab.page.keyboard.press("Escape")
+    node(tab, "hello").focus()
+    tab.page.keyboard.press("?")
+    reads("To the nearest step or path that way")
+    tab.page.keyboard.press("Escape")
+    tab.press("Outline")
+    reads("Start: Hello")
+    for name, text in (("Settings", "Known before the call"), ("Programs", "By the agent's own address")):
+        tab.role("tab", name).click()
+        reads(text)
 
 
 def test_what_is_typed_is_checked_drawn_and_written_as_json(tab: Tab, agent: int, api: Api) -> None:
@@ -68,7 +109,7 @@ def test_what_is_typed_is_checked_drawn_and_written_as_json(tab: Tab, agent: int
     expect(node(tab, "number")).to_have_class(re.compile("has-error"))
     tab.fill(re.compile("^Prompt"), "Say a number.")
     expect(node(tab, "number")).not_to_have_class(re.compile("has-error"))
-    tab.press("Add to variables to extract")
+    tab.press("Add answer")
     tab.page.get_by_label(re.compile("^Variable Name")).last.fill("day")
     tab.press("Add and connect")
     expect(tab.page.locator("g.node")).to_have_count(5)
@@ -83,7 +124,7 @@ def test_what_is_typed_is_checked_drawn_and_written_as_json(tab: Tab, agent: int
     tab.page.locator("g.edge").last.focus()
     tab.page.keyboard.press("Enter")
     tab.fill(re.compile("^Label"), "Again")
-    tab.fill(re.compile("^Condition"), "They want to say it again.")
+    tab.fill(re.compile("^Taken when"), "They want to say it again.")
     tab.page.get_by_label(re.compile("^To ")).select_option("hello")
     tab.press("Save", exact=True)
     tab.notices("Saved as the draft.")
@@ -122,7 +163,9 @@ def test_the_tool_that_a_node_calls_is_entered_as_json_checked_and_drawn(tab: Ta
     assert next(each for each in stored["nodes"] if each["id"] == "number")["data"]["call"] == call
 
 
-def test_findings_have_their_codes_and_are_left_out_at_their_node(tab: Tab, agent: int, api: Api) -> None:
+def test_findings_have_their_codes_and_are_ignored_at_their_node_and_shown_again(
+    tab: Tab, agent: int, api: Api
+) -> None:
     tab.open(f"/agents/{agent}")
     expect(tab.page.locator(".findings-summary")).to_have_text("No errors")
     node(tab, "hello").click()
@@ -132,12 +175,12 @@ def test_findings_have_their_codes_and_are_left_out_at_their_node(tab: Tab, agen
     expect(item.locator(".badge")).to_have_text("Warning")
     expect(node(tab, "hello")).to_have_class(re.compile("has-warning"))
     node(tab, "number").click()
-    tab.fill(re.compile("^Scripted Text"), "")
+    tab.fill(re.compile("^What it says without a model"), "")
     note = tab.page.locator(".canvas ~ div .findings li", has_text="prompt-needs-model")
-    expect(note.locator(".badge")).to_have_text("Note")
-    item.get_by_role("button", name="Leave undeclared-variable out at Hello").click()
+    expect(note.locator(".badge")).to_have_text("Hint")
+    item.get_by_role("button", name="Ignore undeclared-variable at Hello").click()
     expect(item).to_have_count(0)
-    expect(tab.page.locator(".findings-summary")).to_have_text("No errors1 note1 left out")
+    expect(tab.page.locator(".findings-summary")).to_have_text("No errors1 hint1 ignored")
     assert definition(tab)["nodes"][0]["data"]["lint_ignore"] == ["undeclared-variable"]
     tab.press("Save", exact=True)
     tab.notices("Saved as the draft.")
@@ -147,7 +190,12 @@ def test_findings_have_their_codes_and_are_left_out_at_their_node(tab: Tab, agen
     tab.fill(re.compile("^Prompt"), "")
     wrong = tab.page.locator(".canvas ~ div .findings li", has_text="This node needs a prompt.")
     expect(wrong.locator(".code")).to_have_text("malformed")
-    expect(wrong.get_by_role("button", name=re.compile("^Leave"))).to_have_count(0)
+    expect(wrong.get_by_role("button", name=re.compile("^Ignore"))).to_have_count(0)
+    node(tab, "hello").click()
+    tab.press("Show undeclared-variable again")
+    expect(tab.page.get_by_role("heading", name="Hello")).to_be_focused()
+    expect(item).to_have_count(1)
+    assert "lint_ignore" not in definition(tab)["nodes"][0]["data"]
 
 
 def test_the_json_is_taken_over_once_it_can_be_read(tab: Tab, agent: int) -> None:
@@ -243,7 +291,7 @@ def test_an_agent_is_made_from_nothing_by_the_keyboard(tab: Tab, api: Api) -> No
     tab.sees("No errors")
     node(tab, "start").focus()
     tab.page.keyboard.press("Enter")
-    tab.page.get_by_label("Type of the node to add and lead to").select_option(label="End Call")
+    tab.page.get_by_label("Type of the next step to add").select_option(label="End")
     tab.role("button", "Add and connect").focus()
     tab.page.keyboard.press("Enter")
     expect(node(tab, "end")).to_be_visible()

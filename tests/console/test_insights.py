@@ -54,7 +54,7 @@ def test_the_numbers_and_the_runs_behind_them(tab: Tab, api: Api, agent: int) ->
     assert cells(tab, "Steps", "All steps") == ["All steps", "7", "3", "1", "4", "1", "0", "1"]
     assert cells(tab, "Paths", "Yes") == ["Yes", "Remind", "Companions", "1", "1"]
     # On the drawing, and chosen there by key.
-    node = tab.role("button", re.compile(r"^Start Call: Remind, Times passed: 4\. Callers left here: 1,"))
+    node = tab.role("button", re.compile(r"^Start: Remind, Times passed: 4\. Callers left here: 1,"))
     expect(node).to_contain_text("4, 1 left")
     expect(tab.role("button", re.compile("Times passed: 0"))).to_have_count(0)
     node.press("Enter")

@@ -47,8 +47,8 @@ def test_an_agent_is_changed_and_published_without_a_mouse(tab: Tab, api: Api) -
     keyboard.press("Enter")
     tab.heading("Appointment reminder")
     tab.ready()
-    tab_to(tab, "Start Call: Remind")
-    for key, name in (("ArrowRight", "Yes, from Remind"), ("ArrowRight", "Agent Node: Companions")):
+    tab_to(tab, "Start: Remind")
+    for key, name in (("ArrowRight", "Yes, from Remind"), ("ArrowRight", "Step: Companions")):
         keyboard.press(key)
         assert tab.page.evaluate(FOCUS).startswith(name)
         assert tab.page.evaluate(IS_VISIBLE)

@@ -123,7 +123,7 @@ def test_notes_are_copied_with_nodes_and_alone(tab: Tab, api: Api, agent: int) -
     tab.page.locator("g.node").first.click()
     notes(tab).first.click(modifiers=["Shift"])
     tab.page.keyboard.press("Control+d")
-    tab.notices("Left out: Node 0, because there can't be another Start Call.")
+    tab.notices("Not pasted: Node 0, because there can't be another Start.")
     expect(notes(tab)).to_have_count(3)
     save(tab)
     found = kept(api, agent)

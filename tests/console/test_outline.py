@@ -26,27 +26,27 @@ def test_an_agent_is_built_in_the_outline_by_roles_and_names(tab: Tab, api: Api)
     tab.open(f"/agents/{agent}")
     tab.press("Outline")
     expect(canvas(tab)).to_have_count(0)
-    types = tab.role("combobox", "Type of the new node")
+    types = tab.role("combobox", "Type of the new step")
     for kind, name, words in (
-        ("Agent Node", "Ask", "When does it suit you?"),
-        ("End Call", "Bye", "Thank you."),
-        ("End Call", "Gone", "Goodbye."),
+        ("Step", "Ask", "When does it suit you?"),
+        ("End", "Bye", "Thank you."),
+        ("End", "Gone", "Goodbye."),
     ):
         types.select_option(label=kind)
-        tab.press("Add node")
+        tab.press("Add step")
         tab.role("textbox", "Name", exact=True).fill(name)
         tab.page.keyboard.press("Enter")
         tab.role("textbox", re.compile("^Prompt")).fill(words)
     for source, target, label in (
-        ("Start Call: Node 0", "Ask", "Yes"),
-        ("Agent Node: Ask", "Bye", "A day"),
-        ("Start Call: Node 0", "Gone", "No"),
+        ("Start: Node 0", "Ask", "Yes"),
+        ("Step: Ask", "Bye", "A day"),
+        ("Start: Node 0", "Gone", "No"),
     ):
         outline(tab).get_by_role("button", name=source).click()
-        outline(tab).get_by_role("button", name="Next step behind this").click()
-        tab.role("combobox", "Next step").fill(target)
+        outline(tab).get_by_role("button", name="Add the next step").click()
+        tab.role("combobox", "Next step", exact=True).fill(target)
         tab.page.keyboard.press("Enter")
-        for name, words in (("Label", label), ("Condition", f"They say {label}.")):
+        for name, words in (("Label", label), ("Taken when", f"They say {label}.")):
             field = tab.role("textbox", name, exact=True)
             expect(field).to_be_focused()
             field.fill(words)
@@ -54,10 +54,10 @@ def test_an_agent_is_built_in_the_outline_by_roles_and_names(tab: Tab, api: Api)
         expect(entry(tab, f"{label} → {target}")).to_be_focused()
     steps = tab.role("list", "Next steps of Node 0").get_by_role("button", expanded=False)
     expect(steps).to_have_text(["Yes → Ask"])
-    entry(tab, "End Call: Gone").click()
+    entry(tab, "End: Gone").click()
     commands = tab.role("group", "Commands for Gone")
     commands.get_by_role("button", name="Remove what is selected").click()
-    tab.notices("Removed Gone and 1 edge.")
+    tab.notices("Removed Gone and 1 path.")
     assert tab.page.evaluate("document.activeElement.closest('.outline') !== null")
     assert tab.findings() == []
     tab.page.get_by_role("status").get_by_role("button", name="Undo").click()
@@ -77,14 +77,14 @@ def test_the_outline_follows_what_is_done_and_keeps_the_focus(tab: Tab, api: Api
     tab.open(f"/agents/{made(api, {**many(3), 'notes': [note]})}")
     node(tab, "n1").click()
     tab.press("Outline")
-    chosen = entry(tab, "Agent Node: Node 1")
+    chosen = entry(tab, "Step: Node 1")
     expect(chosen).to_have_attribute("aria-expanded", "true")
     step = entry(tab, "On 1 → Node 2")
     step.focus()
     tab.page.keyboard.press("Enter")
     expect(step).to_be_focused()
     expect(chosen).to_have_attribute("aria-expanded", "false")
-    expect(tab.page.get_by_role("heading", name="Edge", exact=True)).to_be_visible()
+    expect(tab.page.get_by_role("heading", name="Path", exact=True)).to_be_visible()
     tab.role("textbox", re.compile("^Label")).fill("Onward")
     expect(entry(tab, "Onward → Node 2")).to_be_visible()
     entry(tab, "Note “Why?”").click()
@@ -150,7 +150,7 @@ def test_words_are_found_in_names_types_and_texts(tab: Tab, api: Api) -> None:
         ("bicycle colour", "node 1 n7", "Which colour shall the bicycle have?"),
         ("wants a bicycle", None, "Nothing is called so."),
         ("want a bicycle", "edge 1 e3", "They want a bicycle."),
-        ("node 9 agent", "node 1 n9", "Agent Node"),
+        ("node 9 step", "node 1 n9", "Step"),
         ("BELLS", "note 1 a", "Note “Ask about bells.”"),
     ):
         tab.page.keyboard.press("/")

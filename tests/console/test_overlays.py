@@ -85,15 +85,15 @@ def rows(tab: Tab, table: str) -> Locator:
 def test_tests_show_what_is_touched_and_a_failed_case_its_way(tab: Tab, agent: int) -> None:
     tab.open(f"/agents/{agent}")
     below = choose(tab, "Tests")
-    expect(below).to_contain_text("The cases weren't run in this tab yet.")
-    tab.press("Run the cases")
+    expect(below).to_contain_text("The tests weren't run in this tab yet.")
+    tab.press("Run the tests")
     expect(below).to_contain_text("Version 2: 1 passed, 1 failed.")
     expect(node(tab, "remind").locator(".badges")).to_have_text("2×, ✕ 1 failed")
     expect(node(tab, "remind")).to_have_attribute("aria-label", re.compile("In 2 tests, failed: 1,"))
     expect(node(tab, "never").locator(".badges")).to_have_text("never")
     expect(edge(tab, "not_at_all").locator(".badges")).to_have_text("never")
-    expect(rows(tab, "Never passed")).to_contain_text(["See you", "Never", "No", "Answered"])
-    first = rows(tab, "Cases").first
+    expect(rows(tab, "Never reached by a test")).to_contain_text(["See you", "Never", "No", "Answered"])
+    first = rows(tab, "Tests").first
     expect(first).to_contain_text("fails")
     expect(first).to_contain_text("See you")
     tab.press("The way of “fails”")
@@ -103,7 +103,7 @@ def test_tests_show_what_is_touched_and_a_failed_case_its_way(tab: Tab, agent: i
     tab.press("The way of “fails”")
     expect(node(tab, "never").locator(".badges")).to_have_text("never")
     # The canvas stays editable.
-    rows(tab, "Never passed").first.get_by_role("button").click()
+    rows(tab, "Never reached by a test").first.get_by_role("button").click()
     expect(node(tab, "see_you")).to_be_focused()
     tab.page.keyboard.press("Shift+ArrowRight")
     tab.page.keyboard.press("Control+z")
@@ -120,7 +120,7 @@ def test_traffic_has_numbers_widths_and_what_is_gone(tab: Tab, agent: int) -> No
     expect(node(tab, "remind")).to_have_attribute("aria-label", re.compile(r"Times passed: 3\. Callers left here: 1,"))
     expect(edge(tab, "can_come")).to_have_class(re.compile("width-5"))
     expect(edge(tab, "not_at_all")).to_have_class(re.compile("is-untouched"))
-    expect(below.get_by_role("note")).to_contain_text("where callers left")
+    expect(below.get_by_role("note")).to_contain_text("ended the conversation here")
     expect(rows(tab, "Traffic").filter(has_text="Another day")).to_contain_text("gone")
     looks_good(tab)
 
@@ -133,7 +133,7 @@ def test_one_call_is_looked_at_step_by_step_and_the_view_follows_until_it_is_pan
     ][-1:]
     tab.open(f"/agents/{agent}")
     choose(tab, "One call")
-    tab.page.get_by_label("Run", exact=True).select_option(str(run))
+    tab.page.get_by_label("Call or chat", exact=True).select_option(str(run))
     status = tab.page.locator(".shown").get_by_role("status")
     expect(status).to_have_text("Step 3 of 3: See you, Turn 2.")
     here = tab.page.locator("g.node[aria-current=true]")
@@ -175,7 +175,7 @@ def test_a_conversation_that_goes_on_is_followed(tab: Tab, agent: int, api: Api)
     run = api.post(chats, {})["workflow_run_id"]
     tab.open(f"/agents/{agent}")
     below = choose(tab, "One call")
-    expect(tab.page.get_by_label("Run", exact=True)).to_have_value(str(run))
+    expect(tab.page.get_by_label("Call or chat", exact=True)).to_have_value(str(run))
     here = tab.page.locator("g.node[aria-current=true]")
     expect(here).to_have_attribute("data-node", "remind")
     api.post(f"{chats}/{run}/messages", {"text": "Yes, I can come."})
@@ -196,7 +196,7 @@ def test_two_versions_on_one_canvas_which_is_to_be_looked_at_only(tab: Tab, agen
     ):
         expect(node(tab, id).last.locator(".badges")).to_have_text(text)
     expect(edge(tab, "not_at_all").last.locator(".badges")).to_have_text("+ added")
-    expect(tab.role("button", "Add node")).to_be_hidden()
+    expect(tab.role("button", "Add step")).to_be_hidden()
     expect(tab.page.locator(".editor-panel")).to_be_hidden()
     compared = tab.role("application", re.compile("^Version 2 compared with version 1"))
     compared.locator('[data-node="remind"]').click()
@@ -207,11 +207,11 @@ def test_two_versions_on_one_canvas_which_is_to_be_looked_at_only(tab: Tab, agen
     tab.page.keyboard.press("Enter")
     expect(tab.page.get_by_role("heading", name="Remind ≠ changed")).to_be_focused()
     expect(compared.locator('[data-node="remind"]')).to_have_count(1)
-    rows(tab, "What differs in the graph").filter(has_text="↔ moved").get_by_role("button").click()
+    rows(tab, "What differs in steps and paths").filter(has_text="↔ moved").get_by_role("button").click()
     expect(compared.locator('[data-node="how_many"]')).to_have_attribute("aria-pressed", "true")
     looks_good(tab)
     choose(tab, "Problems only")
-    expect(tab.role("button", "Add node")).to_be_visible()
+    expect(tab.role("button", "Add step")).to_be_visible()
     assert api.get(f"/workflow/fetch/{agent}")["workflow_definition"] == before
     # The page of versions compares on the same canvas, and shows one as it was.
     tab.open(f"/agents/{agent}/versions")
@@ -243,7 +243,7 @@ def test_a_prompt_is_changed_and_the_same_said_again_beside_it(tab: Tab, api: Ap
     # First the published version answered, so a new chat is held with the draft; then the draft itself is changed.
     for words in ("How many of you?", "And how many are you?"):
         node(tab, "how_many").click()
-        tab.fill(re.compile("^Scripted Text"), words)
+        tab.fill(re.compile("^What it says without a model"), words)
         drawer.get_by_role("button", name="Say it again").click()
         expect(turns.last).to_contain_text(words)
         expect(turns).to_have_count(2)

@@ -276,14 +276,14 @@ def test_an_agent_demands_tests_before_it_is_published(serve: Serve, open_tab: O
     for case in api.get(f"/workflow/{agent}/cases"):
         api.ask("DELETE", f"/workflow/{agent}/cases/{case['id']}")
     tab.role("tab", "Settings").click()
-    tab.page.get_by_label("Lint").select_option(label="No errors of lint")
-    tab.page.get_by_label("All cases that are switched on pass").check()
-    tab.page.get_by_label("Edges touched by the cases, in %").fill("101")
+    tab.page.get_by_label("Findings").select_option(label="No errors")
+    tab.page.get_by_label("All tests that are switched on pass").check()
+    tab.page.get_by_label("Paths that the tests reach, in %").fill("101")
     with tab.expecting("422 PUT"):
         tab.press("Save", exact=True)
         expect(tab.page.locator('[data-name$="publish_requirements.coverage.edges"] .field-error')).not_to_be_empty()
-    for kind in ("Nodes", "Edges"):
-        tab.page.get_by_label(f"{kind} touched by the cases, in %").fill("100")
+    for kind in ("Steps", "Paths"):
+        tab.page.get_by_label(f"{kind} that the tests reach, in %").fill("100")
     tab.press("Save", exact=True)
     tab.notices("Saved as the draft.")
     assert api.get(f"/workflow/fetch/{agent}")["workflow_configurations"]["publish_requirements"] == {
@@ -293,14 +293,14 @@ def test_an_agent_demands_tests_before_it_is_published(serve: Serve, open_tab: O
     }
     with tab.expecting("422 POST .*/publish"):
         tab.press("Publish")
-        tab.sees("It isn't published: the draft lacks what this agent demands.")
+        tab.sees("Not published: the draft doesn't meet yet what this agent requires.")
     tab.sees("No enabled case is stored with the workflow, and cases have to pass.")
     tab.sees(re.compile("^The cases cover 0 % of the nodes, and 100 % is demanded. Untouched: “Opening”"))
     looks_good(tab)
     tab.follow("Versions")
     with tab.expecting("422 POST .*/publish"):
         tab.press(re.compile("^Publish version"))
-        tab.sees("It isn't published: the draft lacks what this agent demands.")
+        tab.sees("Not published: the draft doesn't meet yet what this agent requires.")
     # A case, which fails.
     tab.follow("Go to its tests")
     tab.role("link", "Write a test").first.click()

@@ -214,7 +214,7 @@ def test_what_is_not_saved_is_not_left_without_a_question(tab: Tab, agent: int) 
     question = tab.page.get_by_role("alertdialog")
     expect(question).to_contain_text("isn't saved")
     question.get_by_role("button", name="Cancel").click()
-    expect(tab.page.get_by_label(re.compile("^Scripted Text"))).to_have_value("Not saved yet.")
+    expect(tab.page.get_by_label(re.compile("^What it says without a model"))).to_have_value("Not saved yet.")
     tab.role("link", "Home").first.click()
     tab.page.get_by_role("alertdialog").get_by_role("button", name="Leave without saving").click()
     tab.heading("Home")
@@ -240,7 +240,7 @@ def test_a_server_that_stops_is_named_and_work_goes_on_when_it_is_back(
     server = serve(folder=tmp_path, API_KEY=KEY)
     agent = Api(server.origin, KEY).post("/workflow/create/definition", example("appointment"))["id"]
     tab = open_tab(f"{server.origin}/#key={KEY}", f"/agents/{agent}")
-    tab.role("button", "Agent Node: Companions").click()
+    tab.role("button", "Step: Companions").click()
     server.stop()
     with tab.expecting():
         tab.fill(re.compile("^Prompt"), "How many will you be?")

@@ -1,10 +1,13 @@
 // What helps beside the canvas: the graph in small, the outline in its place, finding, and going from problem to problem.
 
 import { button } from "../parts/components.js";
+import { h } from "../parts/dom.js";
 import { found } from "./find.js";
+import { around, boxOfNode } from "./geometry.js";
 import { minimap } from "./minimap.js";
 import { outline } from "./outline.js";
 import { pick } from "./picker.js";
+import { onCanvas } from "./view.js";
 
 /**
  * `element()` holds the canvas, and `over` floats over it. `look(place)` shows a place of the graph in the middle; `select(key)`
@@ -19,6 +22,9 @@ export function beside({ element, over, look, select, go, active, offered }) {
   const list = outline({ select, offered });
   const listing = button("Outline", () => element().classList.toggle("is-list", list.toggle(listing)), { kind: "small beside", "aria-pressed": "false" });
   const isList = () => !list.element.hidden;
+  const cut = h("span", { class: "cut quiet", hidden: true }, "Part of it is out of sight: drag, or press Fit.");
+  let bounds = null; // a box around all of the graph
+  let last = null; // [view, size]
   let graph = null;
   let marks = new Map();
 
@@ -36,14 +42,24 @@ export function beside({ element, over, look, select, go, active, offered }) {
     go(keys[(keys.indexOf(active()) + 1) % keys.length]);
   }
 
+  /** Say so if something is outside of what the canvas shows. */
+  function see(...given) {
+    last = given;
+    map.see(...given);
+    if (!bounds) return;
+    const [view, { width, height }] = given;
+    const [from, to] = [{ x: bounds.left, y: bounds.top }, { x: bounds.right, y: bounds.bottom }].map((corner) => onCanvas(view, corner));
+    cut.hidden = from.x >= 0 && from.y >= 0 && to.x <= width && to.y <= height;
+  }
+
   return {
     parts: [map.element, list.element],
-    tools: [button("Find", find, { kind: "small beside" }), listing],
+    tools: [cut, button("Find", find, { kind: "small beside" }), listing],
     commands: [
       { id: "problem", keys: "F8", words: "To the next problem", when: () => marks.size > 0, run: goToProblem },
       { id: "find", keys: "/", words: "Find by name, text or type", run: find },
     ],
-    see: map.see,
+    see,
     covered: map.covered,
     mark(given) {
       marks = given;
@@ -52,6 +68,8 @@ export function beside({ element, over, look, select, go, active, offered }) {
     paint(given, selected) {
       graph = given;
       map.paint(graph.nodes);
+      bounds = around([...graph.nodes, ...graph.notes].map(({ place }) => boxOfNode(place)));
+      if (last) see(...last);
       list.paint({ graph, selected });
     },
     hasFocus: () => list.element.contains(document.activeElement),

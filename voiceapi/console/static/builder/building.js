@@ -30,7 +30,7 @@ export function building({ definition, specs, view, apply, remove, refresh }) {
   const free = (place) => besides(places(), [place])[0];
   const below = (key) => change.freePlace(places(), view().find(key).place);
   const lastKey = (next, list) => keyAt(next, list, next[list].length - 1);
-  const typesAsOptions = (types) => types.map((spec) => ({ group: "New node", text: spec.display_name, detail: spec.description, value: { spec } }));
+  const typesAsOptions = (types) => types.map((spec) => ({ group: "New step", text: spec.display_name, detail: spec.description, value: { spec } }));
 
   // -- in place
 
@@ -64,13 +64,13 @@ export function building({ definition, specs, view, apply, remove, refresh }) {
   function editEdge(key, node = null) {
     const { label, condition } = item(key).data ?? {};
     const before = { label: typeof label === "string" ? label : "", condition: typeof condition === "string" ? condition : "" };
-    inPlace(key, [["label", "Label", before.label, QUESTION], ["condition", "Condition", before.condition, "What the caller says, or what is settled"]], (texts, how) => {
+    inPlace(key, [["label", "Label", before.label, QUESTION], ["condition", "Taken when", before.condition, "What the caller says, or what is settled"]], (texts, how) => {
       const { index } = withKey(definition(), key);
       const next = Object.entries(texts ?? {}).filter(([name, text]) => text !== before[name])
         .reduce((found, [name, text]) => change.withMember(found, "edges", index, ["data", name], text), definition());
       const isNamed = node && how === "enter";
       if (!isNamed) fresh.clear();
-      edited(how, "Changed an edge", next !== definition() && next, () => {
+      edited(how, "Changed a path", next !== definition() && next, () => {
         if (isNamed) editName(node);
         else view().focus(node ?? key);
       });
@@ -128,7 +128,7 @@ export function building({ definition, specs, view, apply, remove, refresh }) {
     lead({ key, part }, target) {
       const { id } = item(target);
       if (part !== "next") {
-        apply("Led an edge elsewhere", change.withMember(definition(), "edges", withKey(definition(), key).index, [part], id), { selection: new Set([key]) });
+        apply("Led a path elsewhere", change.withMember(definition(), "edges", withKey(definition(), key).index, [part], id), { selection: new Set([key]) });
         view().focus(key);
       } else {
         applyNew(`Connected ${nameOf(item(key))}`, change.withEdge(definition(), item(key).id, id));
@@ -137,9 +137,9 @@ export function building({ definition, specs, view, apply, remove, refresh }) {
     pick({ key, part }, at, place) {
       const own = view().find(key);
       const why = { next: (node) => whyNot(graph(), specs, own, node), target: (node) => whyNot(graph(), specs, own.from, node, key), source: (node) => whyNot(graph(), specs, node, own.to, key) }[part];
-      const nodes = graph().nodes.filter((node) => !why(node)).map((node) => ({ group: part === "source" ? "Lead from" : "Lead to", text: node.name, detail: node.kind, value: { node } }));
+      const nodes = graph().nodes.filter((node) => !why(node)).map((node) => ({ group: part === "source" ? "Comes from" : "Goes to", text: node.name, detail: node.kind, value: { node } }));
       const types = part === "source" ? [] : typesAsOptions(newTypes(graph(), specs, { isLedTo: true }));
-      pickFrom({ next: "Next step", target: "Lead to", source: "Lead from" }[part], at, [...types, ...nodes], ({ spec, node }) => {
+      pickFrom({ next: "Next step", target: "Goes to", source: "Comes from" }[part], at, [...types, ...nodes], ({ spec, node }) => {
         if (node) return act.lead({ key, part }, node.key);
         const there = place ? free(place) : below(part === "next" ? key : own.from.key);
         if (part === "next") return addBehind(key, spec, there);
@@ -149,11 +149,11 @@ export function building({ definition, specs, view, apply, remove, refresh }) {
       }, key);
     },
     insert(key, at) {
-      pickFrom("Insert", at, typesAsOptions(newTypes(graph(), specs, { isLedTo: true, leads: true })), ({ spec }) =>
+      pickFrom("Step in between", at, typesAsOptions(newTypes(graph(), specs, { isLedTo: true, leads: true })), ({ spec }) =>
         applyNew(`Inserted ${spec.display_name}`, change.withInserted(definition(), spec, key, free(view().find(key).labelPlace)), { hasNode: true }), key);
     },
     add(at, place) {
-      pickFrom("New node", at, typesAsOptions(newTypes(graph(), specs)), ({ spec }) => addAt(spec, free(place)));
+      pickFrom("New step", at, typesAsOptions(newTypes(graph(), specs)), ({ spec }) => addAt(spec, free(place)));
     },
     edit: (key) => ({ node: editName, edge: editEdge, note: editNote })[kindOf(key)](key),
   };
@@ -164,15 +164,15 @@ export function building({ definition, specs, view, apply, remove, refresh }) {
 
   function paste(given, place) {
     const found = pasted(definition(), given, place, places(), specs);
-    if (!found) return notify("What was copied holds no nodes.", "warning");
+    if (!found) return notify("What was copied holds no steps.", "warning");
     const { nodes, notes, edges, left } = found;
-    const what = [nodes.length && counted(nodes.length, "node"), edges && counted(edges, "edge"), notes.length && counted(notes.length, "note")].filter(Boolean).join(" and ");
+    const what = [nodes.length && counted(nodes.length, "step"), edges && counted(edges, "path"), notes.length && counted(notes.length, "note")].filter(Boolean).join(" and ");
     const keys = [["nodes", nodes], ["notes", notes]].flatMap(([list, indexes]) => indexes.map((index) => keyAt(found.definition, list, index)));
     if (keys.length) {
       apply(`Pasted ${what}`, found.definition, { selection: new Set(keys) });
       view().reveal(keys[0]);
     }
-    notify([keys.length ? `Pasted ${what}.` : "Nothing is pasted.", left.length && `Left out: ${left.join("; ")}.`].filter(Boolean).join(" "), left.length ? "warning" : "");
+    notify([keys.length ? `Pasted ${what}.` : "Nothing is pasted.", left.length && `Not pasted: ${left.join("; ")}.`].filter(Boolean).join(" "), left.length ? "warning" : "");
     return view().focus();
   }
 
@@ -210,7 +210,7 @@ export function building({ definition, specs, view, apply, remove, refresh }) {
   const hasNodes = () => [...view().chosen()].some((key) => kindOf(key) !== "edge");
   const join = () => {
     const next = change.withJoined(definition(), view().active());
-    if (!next) return view().say("Not removed: it doesn't lead to exactly one node.");
+    if (!next) return view().say("Not removed: it doesn't lead to exactly one step.");
     apply(`Removed ${nameOf(item(view().active()))}`, next, { selection: new Set() });
     return view().focus();
   };
@@ -220,16 +220,16 @@ export function building({ definition, specs, view, apply, remove, refresh }) {
   };
   const pickEnd = (part) => () => act.pick({ key: view().active(), part }, at(), null);
   const commands = [
-    { id: "next", keys: "Ctrl+Enter", words: "Next step behind this", when: leads, run: pickEnd("next") },
-    { id: "connect", keys: "c", words: "Connect with another node", when: leads, run: () => view().connect(view().active()) },
-    { id: "insert", keys: "n", words: "Insert a node on this edge", when: onEdge, run: () => act.insert(view().active(), at()) },
-    { id: "add", keys: "n", words: "New node", when: () => !onEdge(), run: () => act.add(view().point(view().last()), view().last()) },
-    { id: "edit", keys: "F2", words: "Name or label in place", when: () => view().active() !== null, run: () => act.edit(view().active()) },
-    { id: "target", keys: "", words: "Lead this edge elsewhere", when: onEdge, run: pickEnd("target") },
-    { id: "source", keys: "", words: "Lead this edge from elsewhere", when: onEdge, run: pickEnd("source") },
+    { id: "next", keys: "Ctrl+Enter", words: "Add the next step", when: leads, run: pickEnd("next") },
+    { id: "connect", keys: "c", words: "Connect to another step", when: leads, run: () => view().connect(view().active()) },
+    { id: "insert", keys: "n", words: "Insert a step on this path", when: onEdge, run: () => act.insert(view().active(), at()) },
+    { id: "add", keys: "n", words: "New step", when: () => !onEdge(), run: () => act.add(view().point(view().last()), view().last()) },
+    { id: "edit", keys: "F2", words: "Change the name in place", when: () => view().active() !== null, run: () => act.edit(view().active()) },
+    { id: "target", keys: "", words: "Have it go to another step", when: onEdge, run: pickEnd("target") },
+    { id: "source", keys: "", words: "Have it come from another step", when: onEdge, run: pickEnd("source") },
     { id: "place", keys: "", words: "Move to where the next click is", when: onNode, run: () => view().place() },
     { id: "note", keys: "", words: "New note", run: () => addNote(view().last()) },
-    { id: "join", keys: "Shift+Delete", words: "Remove it, and join its neighbours", when: onNode, run: join },
+    { id: "join", keys: "Shift+Delete", words: "Remove it, and connect its neighbours", when: onNode, run: join },
     { id: "copy", keys: "Ctrl+c", words: "Copy", isNative: true, when: hasNodes, run: () => document.execCommand("copy") },
     { id: "cut", keys: "Ctrl+x", words: "Cut", isNative: true, when: hasNodes, run: () => document.execCommand("cut") },
     { id: "paste", keys: "Ctrl+v", words: "Paste where the pointer is", isNative: true, run: pasteByMenu },

@@ -38,8 +38,8 @@ const NOTHING = new Set();
 export function canvas({ label, specs, view: before, seen, act, commands = [] }) {
   const drawn = scene();
   const isFixed = !act.move;
-  const hint = h("p", { class: "hidden", id: uniqueId("hint") }, isFixed ? "Arrows go from node to node, Enter shows more, question mark lists all keys."
-    : "Arrows go from node to node, Enter opens the form, Shift and arrows move, Delete removes, question mark lists all keys.");
+  const hint = h("p", { class: "hidden", id: uniqueId("hint") }, isFixed ? "Arrows go from step to step, Enter shows more, question mark lists all keys."
+    : "Arrows go from step to step, Enter opens the form, Shift and arrows move, Delete removes, question mark lists all keys.");
   const box = h("div", { class: "canvas-box", role: "application", "aria-label": label, "aria-describedby": hint.id }, drawn.element);
   const status = h("p", { class: "hidden", role: "status" });
   const tool = (text, name, command) => h("button", { type: "button", class: "button small", "aria-label": name, title: name, on: { click: () => table.run(command) } }, text);
@@ -154,7 +154,7 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
 
   const named = (keys) => {
     const [only, ...others] = [...keys].map(withKey).filter(Boolean);
-    return !only ? "Nothing" : others.length ? `${others.length + 1} items` : only.name ?? (only.label || "The edge");
+    return !only ? "Nothing" : others.length ? `${others.length + 1} items` : only.name ?? (only.label || "The path");
   };
 
   // -- the pointer
@@ -325,9 +325,9 @@ export function canvas({ label, specs, view: before, seen, act, commands = [] })
 
   const hasActive = () => active !== null && !isOnGround;
   const table = commandTable([
-    { id: "go", keys: "Arrows", words: "To the nearest node or edge that way, connected ones first", run: go, inMenu: false },
+    { id: "go", keys: "Arrows", words: "To the nearest step or path that way, connected ones first", run: go, inMenu: false },
     { id: "first", keys: "Home", words: "To the start", run: () => goTo(start()?.key), inMenu: false },
-    { id: "last", keys: "End", words: "To the last node", run: () => goTo(graph.nodes.findLast(({ item }) => item)?.key), inMenu: false },
+    { id: "last", keys: "End", words: "To the last step", run: () => goTo(graph.nodes.findLast(({ item }) => item)?.key), inMenu: false },
     ...commands,
     { id: "open", keys: "Enter", words: "Into the form of what has the focus", when: hasActive, run: open },
     { id: "back", keys: "Escape", words: "Stop a drag; from the form back to the canvas; then nothing is selected", run: back, inMenu: false },

@@ -71,7 +71,7 @@ export function pasted(definition, text, place, taken, specs) {
     const [data, secrets] = withoutMasks(item.data);
     const hasPath = item.type === "trigger" && Boolean(data?.trigger_path);
     if (hasPath) delete data.trigger_path;
-    if (hasPath) left.push(`the path of ${nameOf(item)}, which gets one of its own`);
+    if (hasPath) left.push(`the address of ${nameOf(item)}, which gets one of its own`);
     if (secrets.length) left.push(`${secrets.join(" and ")} of ${nameOf(item)}, to be entered again`);
     ids.set(item.id, add("nodes", { ...item, data, position: places[at] }, String(item.id ?? item.type)));
   });

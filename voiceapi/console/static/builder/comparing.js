@@ -7,6 +7,7 @@ import { h, show } from "../parts/dom.js";
 import { legend } from "./legend.js";
 import { looking } from "./looking.js";
 import { comparison, SIGNS } from "./overlays.js";
+import { KINDS, memberName } from "./plain.js";
 
 /** One member's change: its words, or its value before and after. */
 export function changed({ old, new: now, words }) {
@@ -27,7 +28,7 @@ export async function comparing(agent, from, to, signal) {
   const { definition, marks, rows } = comparison(found, after.workflow_json);
   const detail = h("div", { class: "stack", "aria-live": "polite" });
   const tell = (row) => show(detail, h("h3", { tabindex: "-1" }, row.name, row.what.map((what) => [" ", badge(SIGNS[what])])),
-    row.fields.length ? row.fields.map((change) => h("div", { class: "change" }, h("h4", {}, change.field.replace(/^data\./, "")), changed(change))) : null);
+    row.fields.length ? row.fields.map((change) => h("div", { class: "change" }, h("h4", {}, memberName(change.field)), changed(change))) : null);
   const view = await looking(definition, {
     label: `Version ${to} compared with version ${from}`,
     signal,
@@ -45,10 +46,10 @@ export async function comparing(agent, from, to, signal) {
     detail.querySelector("h3").focus();
   };
   const element = h("div", { class: "stack" }, view.element, legend(marks), detail,
-    table("What differs in the graph", [
-      ["Node or edge", (row) => button(row.name, () => choose(row), { kind: "small" })],
-      ["Kind", ({ kind }) => kind],
+    table("What differs in steps and paths", [
+      ["Step or path", (row) => button(row.name, () => choose(row), { kind: "small" })],
+      ["Kind", ({ kind }) => KINDS[kind]],
       ["What", ({ what }) => what.map((each) => [badge(SIGNS[each]), " "])],
-    ], rows, "Nothing differs in the graph."));
+    ], rows, "Steps and paths are the same."));
   return { found, element };
 }

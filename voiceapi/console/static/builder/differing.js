@@ -39,7 +39,7 @@ function placeOf(conflict, named) {
   const { list, item, path } = conflict;
   const member = path.length ? named(conflict) : "";
   if (!list) return member;
-  const what = list === "nodes" ? nameOf(item) : list === "edges" ? `Edge “${item.data?.label || item.id}”` : "A note";
+  const what = list === "nodes" ? nameOf(item) : list === "edges" ? `Path “${item.data?.label || item.id}”` : "A note";
   return member ? `${what}, ${member}` : what;
 }
 

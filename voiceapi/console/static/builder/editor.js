@@ -13,7 +13,7 @@ import { drawnPlaces, missingPlaces } from "./placing.js";
 import { showing } from "./showing.js";
 
 // How findings are named, and the kind of their badge, the worst first.
-const SEVERITIES = { error: ["Error", "bad"], warning: ["Warning", "busy"], note: ["Note", ""] };
+const SEVERITIES = { error: ["Error", "bad"], warning: ["Warning", "busy"], note: ["Hint", ""] };
 const NOTHING = new Set();
 
 /**
@@ -26,7 +26,7 @@ const NOTHING = new Set();
 export async function editor({ definition, name, workflowId, types, choices, configurations, changed, save, signal }) {
   const specs = new Map(types.map((spec) => [spec.name, spec]));
   const history = new History(definition);
-  let [found, suppressed] = [[], 0]; // what the check found last, and how much it left out
+  let [found, suppressed] = [[], 0]; // what the check found last, and how much is ignored
   let findings = []; // of these, what is shown
   let form = null;
   let dropNotice = () => {};
@@ -46,7 +46,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
     act: {
       select: (keys) => choose(keys, { isShown: false }),
       move: (places, how) => {
-        const moved = history.selection.size === 1 ? named([...history.selection][0]) : "nodes";
+        const moved = history.selection.size === 1 ? named([...history.selection][0]) : "steps";
         apply(`Moved ${moved}`, change.withPlaces(history.document, places), { mergeKey: how === "key" ? `nudge ${[...history.selection]}` : null });
       },
       resize: (key, by) => apply("Changed the size of a note", change.withSize(history.document, key, by)),
@@ -72,12 +72,12 @@ export async function editor({ definition, name, workflowId, types, choices, con
   const undo = button("Undo", () => step(history.undo()), { kind: "small", disabled: true });
   const redo = button("Redo", () => step(history.redo()), { kind: "small", disabled: true });
   const json = button("JSON", () => showJson(json.getAttribute("aria-pressed") !== "true"), { kind: "small", "aria-pressed": "false" });
-  const newType = select(types.map((spec) => [spec.name, spec.display_name]), "agentNode", { "aria-label": "Type of the new node" });
+  const newType = select(types.map((spec) => [spec.name, spec.display_name]), "agentNode", { "aria-label": "Type of the new step" });
   const tools = h("div", { class: "actions" },
     newType,
-    button("Add node", () => builds.add(newType.value), { kind: "small" }),
+    button("Add step", () => builds.add(newType.value), { kind: "small" }),
     button("Add note", builds.addNote, { kind: "small" }),
-    button("Arrange", arrange, { kind: "small", title: "Put the nodes in layers, from the start on" }),
+    button("Arrange", arrange, { kind: "small", title: "Put the steps in rows, from the start down" }),
     undo,
     redo,
     json);
@@ -116,7 +116,7 @@ export async function editor({ definition, name, workflowId, types, choices, con
   // -- changes
 
   const now = (key) => withKey(history.document, key)?.item;
-  const NAMES = { node: nameOf, edge: (edge) => edge?.data?.label || "an edge", note: () => "a note" };
+  const NAMES = { node: nameOf, edge: (edge) => edge?.data?.label || "a path", note: () => "a note" };
   const named = (key) => NAMES[kindOf(key)](now(key));
 
   /** Take over a change. `mergeKey`: of what is typed, which is undone together. */
@@ -155,8 +155,8 @@ export async function editor({ definition, name, workflowId, types, choices, con
     const { definition: next, nodes, edges, notes } = change.without(history.document, history.selection);
     const counted = (found, one, noun) => found.length && (found.length === 1 ? one(found[0]) : `${found.length} ${noun}`);
     const what = [
-      counted(nodes, nameOf, "nodes"),
-      counted(edges, (edge) => (nodes.length ? "1 edge" : `the edge “${edge.data?.label || edge.id}”`), "edges"),
+      counted(nodes, nameOf, "steps"),
+      counted(edges, (edge) => (nodes.length ? "1 path" : `the path “${edge.data?.label || edge.id}”`), "paths"),
       counted(notes, () => "a note", "notes"),
     ].filter(Boolean).join(" and ");
     if (!what) return;
@@ -210,8 +210,9 @@ export async function editor({ definition, name, workflowId, types, choices, con
       show(panel, h("h2", { tabindex: "-1" }, "Definition as JSON"), complaint, text);
     } else if (!key) {
       show(panel, h("h2", { tabindex: "-1" }, "Nothing selected"),
-        h("p", {}, "Select a node or an edge, by a click or with Tab and the arrows. Enter goes to its form, Delete removes it, and ? lists all keys."),
-        h("p", {}, "A node is where the conversation is; an edge is a way on, taken when its condition holds."));
+        h("p", {}, "Click a step to change what the agent says and finds out there, or a path to change when the conversation goes that way. The + below a step adds what comes next."),
+        h("p", {}, "Talk tries the agent as it is here. Calls use it once you press Publish."),
+        h("p", {}, "By keys, Tab and the arrows select, Enter goes to the form, Delete removes, and ? lists all keys."));
     } else if (others.length) {
       show(panel, h("h2", { tabindex: "-1" }, `${others.length + 1} selected`),
         h("p", {}, "Drag one of them, or hold Shift and press the arrows, to move them together."),
@@ -232,15 +233,16 @@ export async function editor({ definition, name, workflowId, types, choices, con
         { mergeKey: `${key} ${path.join(".")}`, isTyped: true });
       if (path.at(-1) === "name") heading.textContent = named(key);
     };
-    const title = { node: () => nameOf(item), edge: () => "Edge", note: () => "Note" }[kind]();
+    const title = { node: () => nameOf(item), edge: () => "Path", note: () => "Note" }[kind]();
     const heading = h("h2", { tabindex: "-1" }, title);
     const copy = structuredClone(item);
     form = isNode ? nodeForm(copy, spec, set, choices) : kind === "note" ? noteForm(copy, set) : edgeForm(copy, history.document, set);
     show(panel,
       heading,
-      h("p", { class: "actions" }, badge(isNode ? spec?.display_name ?? String(item.type) : title),
+      h("p", { class: "actions" }, isNode && badge(spec?.display_name ?? String(item.type)),
         h("span", { class: "quiet" }, `id ${item.id ?? "missing"}`), removing(), closing()),
       h("ul", { class: "plain-list findings here", "aria-label": "Findings" }),
+      ignored(kind, { item, index }),
       form,
       isNode && builds.waysOn(key, open));
     showFindingsHere();
@@ -267,15 +269,26 @@ export async function editor({ definition, name, workflowId, types, choices, con
     show(summary,
       !counts[0][0] && badge("No errors", "good"),
       counts.filter(([count]) => count).map(([count, noun, kind]) => badge(`${count} ${noun}${count === 1 ? "" : "s"}`, kind)),
-      suppressed > 0 && h("span", { class: "quiet" }, `${suppressed} left out`));
+      suppressed > 0 && h("span", { class: "quiet" }, `${suppressed} ignored`));
     show(list, findings.map((finding) => h("li", {}, describe(finding, { isLink: true }))));
     showFindingsHere();
   }
 
-  /** Have a rule say nothing about a node or an edge from now on. */
-  function leaveOut({ kind, code }, { item, index }) {
+  /** Have a rule say nothing about a step or a path from now on. */
+  function ignore({ kind, code }, { item, index }) {
     const codes = Array.isArray(item.data?.lint_ignore) ? item.data.lint_ignore : [];
-    apply(`Left out ${code}`, change.withMember(history.document, `${kind}s`, index, ["data", "lint_ignore"], [...codes, code]));
+    apply(`Ignored ${code}`, change.withMember(history.document, `${kind}s`, index, ["data", "lint_ignore"], [...codes, code]));
+  }
+
+  /** What is ignored here, each with a button that has it shown again. */
+  function ignored(kind, { item, index }) {
+    const codes = Array.isArray(item.data?.lint_ignore) ? item.data.lint_ignore : [];
+    const again = (code) => button("Show again", () => {
+      const rest = codes.filter((each) => each !== code);
+      apply(`Show ${code} again`, change.withMember(history.document, `${kind}s`, index, ["data", "lint_ignore"], rest.length ? rest : undefined));
+      panel.querySelector("h2").focus();
+    }, { kind: "small", "aria-label": `Show ${code} again` });
+    return codes.length > 0 && h("p", { class: "quiet" }, "Ignored findings: ", codes.map((code) => [h("span", { class: "code" }, String(code)), " ", again(code), " "]));
   }
 
   function placeOfFinding(finding) {
@@ -288,10 +301,10 @@ export async function editor({ definition, name, workflowId, types, choices, con
     const what = badge(...SEVERITIES[finding.severity]);
     const code = finding.code && [" ", h("span", { class: "code quiet" }, finding.code)];
     if (!place) return [what, " ", finding.field && finding.kind === "workflow" ? `${finding.field}: ` : "", finding.message, code];
-    const named = finding.kind === "node" ? nameOf(place.item) : `Edge “${place.item.data?.label ?? place.item.id}”`;
+    const named = finding.kind === "node" ? nameOf(place.item) : `Path “${place.item.data?.label ?? place.item.id}”`;
     return [what, " ", button(named, () => open(place.key), { kind: "small" }), " ", finding.message, code,
-      finding.suppressible && [" ", button("Leave out", () => leaveOut(finding, place), {
-        kind: "small", "aria-label": `Leave ${finding.code} out at ${named}`,
+      finding.suppressible && [" ", button("Ignore", () => ignore(finding, place), {
+        kind: "small", "aria-label": `Ignore ${finding.code} at ${named}`,
       })]];
   }
 

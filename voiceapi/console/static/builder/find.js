@@ -18,7 +18,7 @@ export function found(graph, words) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   const named = [
     ...graph.nodes.map((each) => ({ ...each, detail: each.kind })),
-    ...graph.edges.map((each) => ({ ...each, name: each.label || "Edge without a label", detail: `from ${each.from.name} to ${each.to.name}` })),
+    ...graph.edges.map((each) => ({ ...each, name: each.label || "Path without a label", detail: `from ${each.from.name} to ${each.to.name}` })),
     ...graph.notes.map((each) => ({ ...each, detail: "Note" })),
   ].filter(({ item }) => item);
   const has = (text) => wanted.every((word) => text.toLowerCase().includes(word));

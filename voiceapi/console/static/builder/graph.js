@@ -32,7 +32,7 @@ export function graphOf(definition, kindOf, placed) {
   });
   const byId = new Map(nodes.filter(({ id }) => id !== null).map((node) => [node.id, node]));
   const missing = (id, near) => {
-    const node = { key: `gone ${id}`, item: null, index: null, id, look: "missing", kind: "There is no such node", type: "?", name: id || "?", place: free(near) };
+    const node = { key: `gone ${id}`, item: null, index: null, id, look: "missing", kind: "There is no such step", type: "?", name: id || "?", place: free(near) };
     byId.set(id, node);
     nodes.push(node);
     return node;
@@ -41,7 +41,7 @@ export function graphOf(definition, kindOf, placed) {
   const edges = [
     ...items(definition, "edges").map(({ item, index, key }) => ({ key, item, index, id: idOf(item), ends: [item.source, item.target], label: item.data?.label })),
     ...nodes.filter(({ type, item }) => SPEAKING.has(type) && item.data?.call?.tool && item.data.call[ON_ERROR]).map(({ key, id, item }) =>
-      ({ key: `fails ${key}`, item: null, index: null, id: `${id}.${ON_ERROR}`, ends: [id, item.data.call[ON_ERROR]], label: ON_ERROR })),
+      ({ key: `fails ${key}`, item: null, index: null, id: `${id}.${ON_ERROR}`, ends: [id, item.data.call[ON_ERROR]], label: "if it fails" })),
   ].map(({ ends: [source, target], label, ...edge }) => {
     const from = byId.get(end(source)) ?? missing(end(source), null);
     return { ...edge, from, to: byId.get(end(target)) ?? missing(end(target), from.place), label: typeof label === "string" ? label : "" };

@@ -6,7 +6,7 @@ import { whyNot, whyNotFrom } from "./rules.js";
 import { onCanvas } from "./view.js";
 
 const ONE_NODE = "This agent only says hello. Press + below it to add what comes next.";
-const LEADING = "Choose the node to lead to, or the ground for a new one. Escape stops.";
+const LEADING = "Choose the step to connect, or an empty place for a new one. Escape stops.";
 const MOVING = "Choose the place to move to. Escape stops.";
 const PAUSE = 1000; // milliseconds after which a name that is typed begins anew
 const KEYS = new Set(["go", "first", "last", "open", "larger", "smaller", "actual", "fit", "fitSelection"]);

@@ -4,13 +4,14 @@ import { h } from "../parts/dom.js";
 import { SIGNS } from "./overlays.js";
 
 const MEANINGS = {
-  touched: "passed by so many", untouched: "passed by none", failed: "passed by so many that failed", passed: "passed so often; the wider an edge, the oftener",
-  step: "passed by these steps", left: "passed so often, and where callers left", added: "added", removed: "removed", changed: "changed", moved: "moved",
+  touched: "so many tests or callers came here", untouched: "none came here", failed: "so many tests came here, and so many of them failed",
+  passed: "callers came here so often; the wider a path, the more often", step: "which steps of the conversation these are",
+  left: "callers came here so often, and so many ended the conversation here", added: "", removed: "", changed: "", moved: "", // the sign says it
 };
 
 /** What the marks that are shown mean; nothing for none. */
 export function legend(marks) {
   const looks = Object.keys(MEANINGS).filter((look) => [...marks.values()].some((mark) => mark.look === look));
   return h("p", { class: "overlay-legend", role: "note", "aria-label": "Legend" },
-    looks.map((look) => h("span", {}, h("span", { class: `badge-${look}` }, SIGNS[look]), ` ${MEANINGS[look]}`)));
+    looks.map((look) => h("span", {}, h("span", { class: `badge-${look}` }, SIGNS[look]), MEANINGS[look] && ` ${MEANINGS[look]}`)));
 }

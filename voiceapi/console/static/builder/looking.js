@@ -1,9 +1,9 @@
 // A canvas to be looked at: a definition with what an overlay says of it, and where a conversation is.
 
-import { api } from "../app/api.js";
 import { canvas } from "./canvas.js";
 import { items, kindOf, withKey } from "./items.js";
 import { missingPlaces } from "./placing.js";
+import { nodeTypes } from "./plain.js";
 
 /**
  * `chosen({kind, id, item}, isOpened)` is told what is chosen, null for nothing; `isOpened`: by Enter, which leads on to what
@@ -18,7 +18,7 @@ export async function looking(definition, { label, signal, chosen = () => {} }) 
     const item = key && withKey(shown, key)?.item;
     chosen(item ? { kind: kindOf(key), id: item.id ?? null, item } : null, isOpened);
   };
-  const { node_types: types } = await api.get("/node-types", { signal });
+  const types = await nodeTypes(signal);
   const view = canvas({
     label, specs: new Map(types.map((type) => [type.name, type])), view: null, seen: () => {},
     act: {

@@ -21,7 +21,7 @@ export function nodeForm(node, spec, change, choices) {
     box.hidden = !isShown(property, data, spec);
     shown.set(property.name, box);
     return box;
-  }) : [h("p", {}, `There is no type of node “${node.type}”. Change it in the JSON.`)];
+  }) : [h("p", {}, `There is no type of step “${node.type}”. Change it in the JSON.`)];
   return h("div", { class: "node-form" },
     spec && h("p", { class: "help" }, spec.description),
     fields,
@@ -52,9 +52,9 @@ export function noteForm(note, change) {
 }
 
 const EDGE_TEXTS = [
-  ["label", "Label", "A few words that name this way on, such as “Yes”. No other edge of the same node may have it.", false, true],
-  ["condition", "Condition", "When the conversation goes this way: what the caller says or what has been settled.", true, true],
-  ["transition_speech", "Said on the way", "Spoken while the conversation goes on to the next node; may hold {{variables}}.", true, false],
+  ["label", "Label", "A few words that name this path, such as “Yes”. Each path from the same step needs a name of its own.", false, true],
+  ["condition", "Taken when", "What the caller says, or what has been settled, when the conversation goes this way.", true, true],
+  ["transition_speech", "Said on the way", "Spoken while the conversation goes on to the next step; may hold {{variables}}.", true, false],
 ];
 
 /** The form of an edge. */
@@ -109,15 +109,15 @@ export function showFindings(form, findings) {
 /** What a node leads to, with buttons to open each edge, and to add another. */
 export function waysOn(definition, node, { open, connect, addNode, targets, types }) {
   const edges = items(definition, "edges").filter(({ item }) => item.source === node.id);
-  const target = select(targets.map((each) => [each.key, each.name]), null, { "aria-label": "Node to lead to" });
-  const type = select(types.map((each) => [each.name, each.display_name]), "agentNode", { "aria-label": "Type of the node to add and lead to" });
-  return h("div", { class: "stack" }, h("h3", {}, "Ways on"),
+  const target = select(targets.map((each) => [each.key, each.name]), null, { "aria-label": "Step to connect to" });
+  const type = select(types.map((each) => [each.name, each.display_name]), "agentNode", { "aria-label": "Type of the next step to add" });
+  return h("div", { class: "stack" }, h("h3", {}, "Next steps"),
     edges.length
       ? h("ul", { class: "plain-list" }, edges.map(({ item, index }) => {
         const to = items(definition, "nodes").findLast(({ item: each }) => each.id === item.target)?.item;
         return h("li", {}, button(`${item.data?.label || "(no label)"} → ${to ? nameOf(to) : item.target}`, () => open(index), { kind: "small" }));
       }))
-      : h("p", { class: "quiet" }, "No edge leaves this node."),
+      : h("p", { class: "quiet" }, "Nothing comes after this step yet."),
     h("div", { class: "actions" }, target, button("Connect", () => connect(target.value), { kind: "small", disabled: !target.options.length })),
     h("div", { class: "actions" }, type, button("Add and connect", () => addNode(type.value), { kind: "small" })));
 }

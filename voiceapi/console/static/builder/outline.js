@@ -30,17 +30,17 @@ export function outline({ select, offered }) {
       inner);
   }
 
-  const step = (edge) => entry(edge, `${edge.label || "Without a label"} → ${edge.to.name}`, `the step to ${edge.to.name}`);
+  const step = (edge) => entry(edge, `${edge.label || "Without a label"} → ${edge.to.name}`, `the path to ${edge.to.name}`);
 
   function paint() {
     const { nodes, edges, notes } = graph;
     show(element,
-      h("ol", { "aria-label": "Nodes" }, nodes.map((node) => {
+      h("ol", { "aria-label": "Steps" }, nodes.map((node) => {
         const steps = edges.filter(({ from }) => from === node);
         return entry(node, `${node.kind}: ${node.name}`, node.name, steps.length > 0 && h("ul", { "aria-label": `Next steps of ${node.name}` }, steps.map(step)));
       })),
       notes.length > 0 && h("ul", { "aria-label": "Notes" }, notes.map((note) => entry(note, note.name, note.name))),
-      !nodes.length && h("p", { class: "empty" }, "Add a node to begin with."));
+      !nodes.length && h("p", { class: "empty" }, "Add a step to begin with."));
   }
 
   return {

@@ -91,7 +91,7 @@ function json(property, value, change) {
 function collection(property, value, change, { choices, name }) {
   let records = Array.isArray(value) ? structuredClone(value) : [];
   const rows = h("div", { class: "records" });
-  const one = property.display_name.replace(/s$/, "");
+  const { one } = property;
   const send = () => change(records.length ? structuredClone(records) : undefined);
   const draw = () => {
     rows.replaceChildren(...records.map((record, index) => {
@@ -113,7 +113,7 @@ function collection(property, value, change, { choices, name }) {
         }, { kind: "small", "aria-label": `Remove ${title}` }));
     }));
   };
-  const more = button(`Add to ${property.display_name.toLowerCase()}`, () => {
+  const more = button(`Add ${one.toLowerCase()}`, () => {
     const record = {};
     for (const each of property.properties) if (each.required) record[each.name] = each.default ?? "";
     records = [...records, record];

@@ -4,11 +4,11 @@ import { callout, checkbox, field, fieldset, input, link, numberIn, select } fro
 import { h } from "../parts/dom.js";
 
 const LINT = [
-  ["", "Nothing of lint"],
-  ["errors", "No errors of lint"],
-  ["warnings", "No errors and no warnings of lint"],
+  ["", "Any may be there"],
+  ["errors", "No errors"],
+  ["warnings", "No errors and no warnings"],
 ];
-const COVERAGE = [["nodes", "Nodes"], ["edges", "Edges"], ["variables", "Variables"]];
+const COVERAGE = [["nodes", "Steps"], ["edges", "Paths"], ["variables", "Variables"]];
 const NAME = "publish_requirements";
 const PLACE = `workflow_configurations.${NAME}`;
 
@@ -31,12 +31,12 @@ export function publishRequirements(state, changed) {
     changed();
   };
   for (const control of [lint, cases, ...shares.map(([, , each]) => each)]) control.addEventListener("input", read);
-  return fieldset("Demanded before publishing",
+  return fieldset("Required before publishing",
     h("p", { class: "help" }, "A draft that falls short can't be published, neither here nor by a program."),
-    field("Lint", lint, { name: `${PLACE}.lint` }),
-    field("All cases that are switched on pass", cases, { name: `${PLACE}.cases` }),
+    field("Findings", lint, { name: `${PLACE}.lint` }),
+    field("All tests that are switched on pass", cases, { name: `${PLACE}.cases` }),
     h("div", { class: "fields" }, shares.map(([kind, label, control]) =>
-      field(`${label} touched by the cases, in %`, control, { name: `${PLACE}.coverage.${kind}`, help: "Empty: nothing is demanded." }))));
+      field(`${label} that the tests reach, in %`, control, { name: `${PLACE}.coverage.${kind}`, help: "Empty: nothing is required." }))));
 }
 
 /** Of the errors that publishing a draft was refused with, those about what is demanded, and those of the draft itself. */
@@ -49,7 +49,7 @@ export function sorted(errors) {
 export function lackingView(lacking, agent, ...more) {
   const isOfCases = lacking.some((error) => error.field !== `${NAME}.lint`);
   return callout(
-    h("p", {}, "It isn't published: the draft lacks what this agent demands."),
+    h("p", {}, "Not published: the draft doesn't meet yet what this agent requires."),
     h("ul", {}, lacking.map((error) => h("li", {}, error.message))),
     h("div", { class: "actions" }, isOfCases && link("Go to its tests", `/agents/${agent}/tests`, { class: "button" }), more));
 }

@@ -2,9 +2,9 @@
 
 const ALONE = {
   startCall: "Nothing can lead to a start.",
-  trigger: "A trigger stands by itself: a request to its URL starts a call.",
-  globalNode: "A global node stands by itself: other nodes begin with its prompt.",
-  webhook: "A webhook stands by itself: it is sent when a call ends.",
+  trigger: "It stands by itself: a request to its address starts a call.",
+  globalNode: "It stands by itself: its instructions are added to those of the steps.",
+  webhook: "A report stands by itself: it is sent when a call ends.",
   qa: "A review stands by itself: it is made when a call ends.",
 };
 
@@ -21,18 +21,18 @@ const alone = (type, spec) => ALONE[type] ?? `${spec.display_name} stands by its
 export function whyNotTo(type, specs, count = 0) {
   const spec = specs.get(type);
   const most = limits(spec).max_incoming ?? Infinity;
-  if (!spec) return "A node of no known type can't be led to.";
-  return most === 0 ? alone(type, spec) : count >= most ? `As many edges lead there as may: ${most}.` : null;
+  if (!spec) return "Nothing can lead to a step of an unknown type.";
+  return most === 0 ? alone(type, spec) : count >= most ? `As many paths lead there as may: ${most}.` : null;
 }
 
 /** Why a node of a type can't lead on; null if it can. `count`: how many edges leave it. */
 export function whyNotFrom(type, specs, count = 0) {
   const spec = specs.get(type);
   const most = limits(spec).max_outgoing ?? Infinity;
-  if (!spec) return "A node of no known type can't lead on.";
+  if (!spec) return "A step of an unknown type can't lead on.";
   if (type === "endCall") return "An end leads nowhere: the call is over there.";
   if (most === 0 || (ALONE[type] && type !== "startCall")) return alone(type, spec);
-  return count >= most ? `As many edges leave it as may: ${most}.` : null;
+  return count >= most ? `As many paths leave it as may: ${most}.` : null;
 }
 
 /**
@@ -40,8 +40,8 @@ export function whyNotFrom(type, specs, count = 0) {
  * `edge` is the key of one that is led elsewhere, which doesn't count.
  */
 export function whyNot(graph, specs, from, to, edge = null) {
-  if (!from.item || !to.item) return "There is no such node.";
-  if (typeof from.item.id !== "string" || typeof to.item.id !== "string") return "A node without an id can't be connected: give it one in the JSON.";
+  if (!from.item || !to.item) return "There is no such step.";
+  if (typeof from.item.id !== "string" || typeof to.item.id !== "string") return "A step without an id can't be connected: give it one in the JSON.";
   const count = (end, node) => graph.edges.filter((each) => each.item && each.key !== edge && each[end].key === node.key).length;
   return whyNotFrom(from.type, specs, count("from", from)) ?? whyNotTo(to.type, specs, count("to", to));
 }

@@ -9,12 +9,13 @@ const FAR = 0.45; // a zoom below which labels can't be read
 const ROUND = { startCall: 27, endCall: 27, agentNode: 10, globalNode: 10 };
 // What a handle is for: its title, and the sign in it.
 const HANDLES = {
-  next: ["Next step: press, or drag to a node", "M-5 0H5M0 -5V5"],
-  insert: ["Insert a node", "M-5 0H5M0 -5V5"],
-  source: ["Lead it from elsewhere: press, or drag to a node", ""],
-  target: ["Lead it elsewhere: press, or drag to a node", ""],
+  next: ["Next step: press, or drag to a step", "M-5 0H5M0 -5V5"],
+  insert: ["Insert a step", "M-5 0H5M0 -5V5"],
+  source: ["Have it come from another step: press, or drag to a step", ""],
+  target: ["Have it go to another step: press, or drag to a step", ""],
 };
 const SEVERITIES = ["error", "warning", "note"];
+const CALLED = { error: "error", warning: "warning", note: "hint" };
 const SIGNS = { error: "✕", warning: "!", note: "i" };
 const NONE = [];
 const EDGE_BADGES = 150; // how wide they may be
@@ -130,7 +131,7 @@ export function scene() {
     set(part.box, "y", route.place.y - 12);
     write(part.label, label);
     part.look = `edge${item ? "" : " on-error"}${label ? "" : " unnamed"}`;
-    part.text = `${label || "Edge without a label"}, from ${from.name} to ${to.name}`;
+    part.text = `${label || "Path without a label"}, from ${from.name} to ${to.name}`;
     part.group.dataset.key = key;
   }
 
@@ -193,11 +194,11 @@ export function scene() {
       set(group, "aria-current", state.lit.has(name) ? "true" : null);
       showBadges(part, [worst && [`badge-${worst}`, `${SIGNS[worst]} ${found.length}`], mark?.label && [`badge-${mark.look}`, mark.label],
         state.lit.has(name) && each.place && ["badge-here", "● here"]].filter(Boolean));
-      write(title, [text, mark?.note, ...found.map(({ severity, message }) => `${severity[0].toUpperCase()}${severity.slice(1)}: ${message}`)].filter(Boolean).join("\n"));
+      write(title, [text, mark?.note, ...found.map(({ severity, message }) => `${CALLED[severity]}: ${message}`)].filter(Boolean).join("\n"));
       if (!each.item) continue;
       const problems = SEVERITIES.map((severity) => [found.filter((finding) => finding.severity === severity).length, severity])
-        .filter(([count]) => count).map(([count, noun]) => counted(count, noun));
-      const facts = count ? [`${counted(count[0], "way")} in`, `${counted(count[1], "way")} out`] : [];
+        .filter(([count]) => count).map(([count, severity]) => counted(count, CALLED[severity]));
+      const facts = count ? [`${counted(count[0], "path")} in`, `${counted(count[1], "path")} out`] : [];
       set(group, "aria-label", [text, mark?.note, ...facts, ...problems, ...(count ? [`${each.index + 1} of ${many}`] : [])].filter(Boolean).join(", "));
       set(group, "role", "button");
       set(group, "aria-pressed", isSelected);

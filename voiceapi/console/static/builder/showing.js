@@ -5,13 +5,14 @@ import { followRun } from "../app/live-run.js";
 import { keepTest, lastTest } from "../app/tested.js";
 import { turnsOfRun } from "../app/turns.js";
 import { versionWhere } from "../app/versions.js";
-import { alert, badge, button, field, link, select, table, words } from "../parts/components.js";
+import { alert, badge, button, field, instant, link, select, table, words } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { comparing } from "./comparing.js";
 import { course } from "./course.js";
 import { items } from "./items.js";
 import { legend } from "./legend.js";
 import { testMarks, trafficMarks, wayMarks } from "./overlays.js";
+import { KINDS } from "./plain.js";
 
 const RUNS = 20;
 const VERSIONS = 100;
@@ -63,14 +64,14 @@ export function showing({ workflowId, signal, view, definition, alone }) {
 
   function tests() {
     const test = lastTest(workflowId);
-    if (!test) return [h("p", {}, "The cases weren't run in this tab yet. They are run on what is saved."), h("p", { class: "actions" }, runCases("Run the cases"))];
+    if (!test) return [h("p", {}, "The tests weren't run in this tab yet. They try what is saved."), h("p", { class: "actions" }, runCases("Run the tests"))];
     const all = testMarks(test.coverage, test.results);
     const explained = h("div");
     const mark = (marks) => {
       view.overlay(marks);
       show(explained, legend(marks));
     };
-    const way = (result) => button("Its way", (pressed) => {
+    const way = (result) => button("Show its way", (pressed) => {
       const isShown = pressed.getAttribute("aria-pressed") !== "true";
       for (const each of element.querySelectorAll("td [aria-pressed]")) each.setAttribute("aria-pressed", "false");
       pressed.setAttribute("aria-pressed", String(isShown));
@@ -80,32 +81,32 @@ export function showing({ workflowId, signal, view, definition, alone }) {
     const failed = [...test.results].sort((one, other) => Number(one.passed) - Number(other.passed));
     return [explained,
       h("p", { class: "actions" }, `Version ${test.version_number}: ${test.passed} passed, ${test.failed} failed.`, runCases("Run them again")),
-      table("Cases", [
-        ["Case", ({ name }) => name],
+      table("Tests", [
+        ["Test", ({ name }) => name],
         ["Result", ({ passed }) => (passed ? badge("passed", "good") : badge("failed", "bad"))],
         ["Why", ({ mismatches }) => mismatches.slice(0, 1).map(({ place, expected }) => `${place}: ${expected}`)],
         ["On the canvas", way],
-      ], failed, "This agent has no cases yet."),
-      table("Never passed", [
-        ["Node or edge", ([kind, { id, name }]) => named(kind, id, name)],
-        ["Kind", ([kind]) => kind],
-      ], ["node", "edge"].flatMap((kind) => test.coverage[`${kind}s`].untouched.map((part) => [kind, part])), "Every node and every edge is touched.")];
+      ], failed, "This agent has no tests yet."),
+      table("Never reached by a test", [
+        ["Step or path", ([kind, { id, name }]) => named(kind, id, name)],
+        ["Kind", ([kind]) => KINDS[kind]],
+      ], ["node", "edge"].flatMap((kind) => test.coverage[`${kind}s`].untouched.map((part) => [kind, part])), "The tests reach every step and every path.")];
   }
 
   // -- the numbers of all runs
 
   async function traffic(mine) {
     const found = await api.get(`${path}/insights`, { signal: mine });
-    if (!found.runs.counted) return h("p", { class: "empty" }, "Nobody has talked to this agent yet, tests left out.");
+    if (!found.runs.counted) return h("p", { class: "empty" }, "Nobody has talked to this agent yet. Tests aren't counted.");
     const marks = trafficMarks(found);
     view.overlay(marks);
     const parts = [...found.nodes.map((node) => ["node", node.name, node]), ...found.edges.map((edge) => ["edge", edge.label || "without a label", edge])];
-    return [legend(marks), h("p", {}, `${found.total.runs} conversations, tests left out. `, link("More in its insights", `/agents/${workflowId}/insights`)),
+    return [legend(marks), h("p", {}, `${found.total.runs} ${found.total.runs === 1 ? "conversation" : "conversations"} since `, instant(found.runs.first_created_at), ". Tests aren't counted. ", link("More in its insights", `/agents/${workflowId}/insights`)),
       table("Traffic", [
-        ["Node or edge", ([kind, name, { id }]) => named(kind, id, name)],
-        ["Kind", ([kind]) => kind],
-        ["Passed", ([, , { passed }]) => String(passed), { number: true }],
-        ["Left", ([, , { left }]) => (left === undefined ? "" : String(left)), { number: true }],
+        ["Step or path", ([kind, name, { id }]) => named(kind, id, name)],
+        ["Kind", ([kind]) => KINDS[kind]],
+        ["Times reached", ([, , { passed }]) => String(passed), { number: true }],
+        ["Callers who left", ([, , { left }]) => (left === undefined ? "" : String(left)), { number: true }],
       ], parts)];
   }
 
@@ -113,8 +114,8 @@ export function showing({ workflowId, signal, view, definition, alone }) {
 
   async function call(mine) {
     const { runs } = await api.get(`${path}/runs`, { query: { limit: RUNS }, signal: mine });
-    if (!runs.length) return h("p", { class: "empty" }, "There are no runs yet.");
-    const which = select(runs.map((run) => [String(run.id), `Run ${run.id}, ${run.is_completed ? words(run.disposition ?? "ended") : "in progress"}`]));
+    if (!runs.length) return h("p", { class: "empty" }, "There are no calls or chats yet.");
+    const which = select(runs.map((run) => [String(run.id), `${run.mode === "textchat" ? "Chat" : "Call"} ${run.id}, ${run.is_completed ? words(run.disposition ?? "ended") : "in progress"}`]));
     const body = h("div");
     let following = new AbortController();
     mine.addEventListener("abort", () => following.abort());
@@ -129,7 +130,7 @@ export function showing({ workflowId, signal, view, definition, alone }) {
     };
     which.addEventListener("change", follow);
     follow();
-    return [h("div", { class: "fields" }, field("Run", which)), body];
+    return [h("div", { class: "fields" }, field("Call or chat", which)), body];
   }
 
   // -- two versions

@@ -7,6 +7,7 @@ import { differing } from "../builder/differing.js";
 import { draft, edited, savesItself } from "../builder/draft.js";
 import { editor } from "../builder/editor.js";
 import { nameOf } from "../builder/items.js";
+import { memberName, nodeTypes } from "../builder/plain.js";
 import { lackingView, sorted } from "../builder/publish-requirements.js";
 import { alert, badge, button, callout, confirm, link, notify, showErrors, tabs } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
@@ -59,7 +60,7 @@ function nodeOf({ detail, items }, definition) {
 
 export default async function agent({ root, params: [id], query, signal, title }) {
   const [record, types, choices] = await Promise.all([
-    Edited.read(`/workflow/fetch/${id}`, signal), api.get("/node-types", { signal }), references(signal),
+    Edited.read(`/workflow/fetch/${id}`, signal), nodeTypes(signal), references(signal),
   ]);
   let workflow = record.value;
   const settings = settingsOf(workflow);
@@ -81,6 +82,7 @@ export default async function agent({ root, params: [id], query, signal, title }
       badge(`${isDraft ? "Draft" : "Published"}, version ${workflow.version_number}`, isDraft ? "busy" : "good"),
       workflow.status === "archived" && badge("Archived"),
       elsewhere > 0 && badge(elsewhere === 1 ? "Open in another tab, too" : `Open in ${elsewhere} other tabs, too`),
+      h("span", { class: "quiet" }, isDraft ? "not used in calls yet" : "used in calls"),
       saying && h("span", { class: "saying" }, saying.state === "refused" ? refusal(saying.error) : SAYS[saying.state]()));
     publish.hidden = !isDraft && !saves.isUnsaved();
   }
@@ -149,7 +151,7 @@ export default async function agent({ root, params: [id], query, signal, title }
       if (broken.length) work.showErrors(broken);
       warn(
         broken.length > 0 && alert(new Error(`This can't be done while the agent has ${broken.length === 1 ? "an error" : "errors"}: see below the drawing.`)),
-        lacking.length > 0 && lackingView(lacking, id, button("Change what is demanded", () => views.open(SETTINGS))));
+        lacking.length > 0 && lackingView(lacking, id, button("Change what is required", () => views.open(SETTINGS))));
       return;
     }
     if (error.items?.length && shown === SETTINGS) showErrors(settingsBox, error);
@@ -195,10 +197,10 @@ export default async function agent({ root, params: [id], query, signal, title }
   /** What a member that differs is called. */
   function memberOf({ member, list, item, path }) {
     if (path[0] === "position") return "its place";
-    const spec = list === "nodes" && types.node_types.find(({ name }) => name === item.type);
+    const spec = list === "nodes" && types.find(({ name }) => name === item.type);
     const found = spec && path[0] === "data" && spec.properties.find(({ name }) => name === path[1]);
     if (found) return [found.display_name, ...path.slice(2)].join(", ");
-    return list || member === "name" ? path.filter((each) => each !== "data").join(", ") : [member.replaceAll("_", " "), ...path].join(", ");
+    return memberName(list || member === "name" ? path : [member, ...path]);
   }
 
   // -- the page
@@ -207,7 +209,7 @@ export default async function agent({ root, params: [id], query, signal, title }
     definition: workflow.workflow_definition,
     name: () => settings.name,
     workflowId: workflow.id,
-    types: types.node_types,
+    types,
     choices,
     configurations,
     changed: () => saves.changed(),
@@ -260,7 +262,7 @@ export default async function agent({ root, params: [id], query, signal, title }
       }));
       return settingsBox;
     }],
-    ["Calling it", () => calling(workflow, work.definition())],
+    ["Programs", () => calling(workflow, work.definition())],
   ], { chosen: (at) => { shown = at; } });
 
   const drawer = talkDrawer({ workflow: () => workflow, signal, light: work.light, save: async () => !saves.isUnsaved() || save() });

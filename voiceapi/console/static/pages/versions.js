@@ -4,6 +4,7 @@ import { api } from "../app/api.js";
 import { keepQuery } from "../app/router.js";
 import { changed, comparing } from "../builder/comparing.js";
 import { looking } from "../builder/looking.js";
+import { memberName } from "../builder/plain.js";
 import { lackingView, sorted } from "../builder/publish-requirements.js";
 import { alert, badge, button, confirm, details, emptyState, field, instant, link, notify, section, select, stateBadge, table } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
@@ -109,12 +110,12 @@ export default async function versions({ root, params: [id], query, signal, titl
 function difference(found) {
   const changes = [
     ...found.nodes.changed.map((node) => [node.name, node.fields]),
-    ...found.edges.changed.map((edge) => [`Edge “${edge.label}”`, edge.fields]),
+    ...found.edges.changed.map((edge) => [`Path “${edge.label}”`, edge.fields]),
     ["Settings", found.configurations],
-    ["Template variables", found.variables],
+    ["Known before the call", found.variables],
   ];
   const shown = changes.flatMap(([name, fields]) => fields.map((change) => h("div", { class: "change" },
-    h("h3", {}, `${name}: ${change.field.replace(/^data\./, "")}`), changed(change))));
+    h("h3", {}, `${name}: ${memberName(change.field)}`), changed(change))));
   return [
     h("ul", {}, found.sentences.map((sentence) => h("li", {}, sentence))),
     shown.length ? details("Each change in full", shown) : null,

@@ -2,7 +2,7 @@
 
 import { BASE } from "../../app/api.js";
 import { items } from "../../builder/items.js";
-import { copyable, facts } from "../../parts/components.js";
+import { copyable, facts, link } from "../../parts/components.js";
 import { h } from "../../parts/dom.js";
 
 const line = (path) =>
@@ -14,15 +14,17 @@ export function calling(workflow, definition) {
     .filter((node) => node.type === "trigger" && typeof node.data?.trigger_path === "string" && node.data.trigger_path);
   const isDraft = workflow.version_status === "draft";
   return h("div", { class: "stack" },
-    h("p", {}, "A request with an API key of yours makes this agent call a number. It always uses the published version."),
+    h("p", {}, "Here is how a program of yours has this agent call somebody: by such a request, with an API key. These calls use the published version."),
     isDraft && h("p", { class: "quiet" }, "What you see is a draft: publish it, so that calls use it."),
-    h("h3", {}, "By the agent's id"),
+    h("p", { class: "actions" }, link("Make an API key", "/settings/keys", { class: "button small" }), link("Call a list of people", "/campaigns/new", { class: "button small" }),
+      link("Have it answer a number", "/carriers/connect", { class: "button small" })),
+    h("h3", {}, "By the agent's own address"),
     copyable(line(`workflow/${workflow.workflow_uuid}`), "Copy the command"),
     triggers.map((node) => [
-      h("h3", {}, `By the path “${node.data.trigger_path}”`),
-      node.data.enabled === false && h("p", { class: "quiet" }, "This trigger is off."),
+      h("h3", {}, `By the address “${node.data.trigger_path}”`),
+      node.data.enabled === false && h("p", { class: "quiet" }, "This address is switched off."),
       copyable(line(node.data.trigger_path), "Copy the command"),
     ]),
-    !triggers.length && h("p", { class: "quiet" }, "A node of the type API Trigger gives the agent a path of its own."),
+    !triggers.length && h("p", { class: "quiet" }, "A step of the type “Call by request”, added on the drawing, gives the agent an address that you name."),
     facts([["Id", String(workflow.id)], ["UUID", workflow.workflow_uuid]]));
 }

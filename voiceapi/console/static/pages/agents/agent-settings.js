@@ -6,14 +6,14 @@ import { h, uniqueId } from "../../parts/dom.js";
 
 // [member, label, help, minimum, maximum]; a minimum makes it a number.
 const FIELDS = [
-  ["language", "Language", "A language tag such as de-DE; en-US when empty."],
+  ["language", "Language", "What the agent speaks and hears, as a tag such as de-DE; en-US when empty."],
   ["voice", "Voice", "natural, which costs more at most carriers; standard; or the carrier's own name of a voice. The carrier's usual one when empty."],
-  ["max_call_duration", "Longest call", "Seconds; 300 when empty, at most 1200.", 1, 1200],
+  ["max_call_duration", "Longest call", "Seconds until the service ends a call; 300 when empty, at most 1200.", 1, 1200],
   ["max_user_idle_timeout", "Longest silence", "Seconds until the agent asks whether somebody is there; 10 when empty.", 1, null],
-  ["filler_after", "Wait before a filler", "Seconds until the caller of a slow reply is asked to wait; 2.5 when empty.", 1, 3.5],
-  ["first_sentence", "First sentence", "auto, which speaks it while the model still writes the rest; or off, so that the caller can always interrupt."],
-  ["end_of_speech", "End of speech", "The pause that ends what the caller says: quick, normal, patient, or seconds from 0.4 to 10."],
-  ["text_chat_inactivity_timeout_seconds", "Longest pause of a text chat", "Seconds, from 60 to 10500.", 60, 10500],
+  ["filler_after", "Longest wait for a reply", "Seconds until the agent asks the caller for a moment; 2.5 when empty.", 1, 3.5],
+  ["first_sentence", "First sentence", "auto: it is spoken while the language model still writes the rest. off: the caller can always interrupt."],
+  ["end_of_speech", "Pause after which the caller has finished", "quick, normal, patient, or seconds from 0.4 to 10."],
+  ["text_chat_inactivity_timeout_seconds", "Longest pause of a chat", "Seconds without a message until it ends, from 60 to 10500.", 60, 10500],
 ];
 const FRACTIONS = new Set(["max_user_idle_timeout", "filler_after"]);
 const mayBeNumber = (member, text) => member === "end_of_speech" && /^[\d.]+$/.test(text) && Number.isFinite(Number(text));
@@ -42,7 +42,7 @@ export function settingsForm(state, changed) {
     });
     return field(label, control, { help, name: `workflow_configurations.${member}` });
   });
-  const variables = keyValues(state.variables, { add: "Add a variable" });
+  const variables = keyValues(state.variables, { add: "Add a value" });
   variables.addEventListener("input", () => readVariables());
   variables.addEventListener("click", () => readVariables());
   const readVariables = () => {
@@ -57,9 +57,9 @@ export function settingsForm(state, changed) {
   return h("div", { class: "stack" },
     field("Name", name, { name: "name", required: true }),
     h("div", { class: "fields" }, fields), voices,
-    field("Template variables", variables, {
+    field("Known before the call", variables, {
       name: "template_context_variables",
-      help: "What {{name}} stands for in prompts, greetings and URLs, unless a call or a contact says otherwise.",
+      help: "What {{name}} stands for in prompts, greetings and addresses, unless a call or a contact brings a value of its own.",
     }),
     publishRequirements(state, changed),
     details("Other settings as JSON", others(state, changed)));
@@ -82,8 +82,8 @@ function others(state, changed) {
     }
   }));
   return h("div", { class: "stack" },
-    field("Configurations", control, {
+    field("Other settings", control, {
       name: "workflow_configurations",
-      help: "Phrases that the service speaks by itself, what the speech recogniser is to expect, a model of its own and more.",
+      help: "Sentences that the service speaks by itself, words that the speech recogniser is to expect, a language model for this agent alone, and more.",
     }), complaint);
 }

@@ -637,7 +637,7 @@ def test_nodes_are_copied_within_an_agent_and_into_another(
     expect(node(tab, "how_many-2")).to_be_visible()
     tab.page.evaluate("navigator.clipboard.writeText('words')")
     press("Control+v")
-    tab.notices("What was copied holds no nodes.")
+    tab.notices("What was copied holds no steps.")
     # Text fields keep their own.
     node(tab, "how_many").click()
     name = tab.page.get_by_label(re.compile("^Name"))

@@ -37,6 +37,7 @@ OTHERS = {
     "extra_headers",
     "the name of a column, which is one of those of the list": "phone_number_column",
     "what a caller says to be called no more, which no page shows": "words",
+    "of the examples, which are our own": "purpose direction",
 }
 
 
@@ -114,6 +115,7 @@ SHOWN = """() => document.body.textContent
   + [...document.querySelectorAll('input, textarea')].map((each) => each.value)"""
 # Pages that show no text of a user's. Without a public URL, the one that connects a number only says so.
 SILENT = {
+    "/agents/new",
     "/carriers/connect",
     "/sign-in",
     "/settings",

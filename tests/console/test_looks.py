@@ -39,6 +39,7 @@ MOST_SHIFT = 0.1
 # What the Tab key has to reach, numbered.
 STOPS = """() => [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
   .filter((each) => each.tabIndex >= 0 && !each.disabled && each.checkVisibility({visibilityProperty: true}))
+  .filter((each) => each.type !== 'radio' || each.checked) // of a group, the Tab key stops at the chosen one
   .map((each, at) => {
     each.dataset.stop = at;
     return each.outerHTML.slice(0, 120);

@@ -263,7 +263,7 @@ export default async function agent({ root, params: [id], query, signal, title }
       return settingsBox;
     }],
     ["Programs", () => calling(workflow, work.definition())],
-  ], { chosen: (at) => { shown = at; } });
+  ], { chosen: (at) => { shown = at; }, name: "tab" });
 
   const drawer = talkDrawer({ workflow: () => workflow, signal, light: work.light, save: async () => !saves.isUnsaved() || save() });
 

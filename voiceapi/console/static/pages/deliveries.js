@@ -2,6 +2,7 @@
 
 import { api } from "../app/api.js";
 import { every, keepQuery } from "../app/router.js";
+import { keepInQuery } from "../parts/address.js";
 import { alert, button, confirm, copyable, instant, notify, pager, section, showDialog, table, tabs } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { delivery } from "./calls/delivery.js";
@@ -20,23 +21,27 @@ export default async function deliveries({ root, query, signal, title }) {
   title("Webhook deliveries", [["Settings", "/settings"]]);
   const at = Math.max(0, STATES.findIndex(([state]) => state === query.get("state")));
   let refresh = null;
+  let first = Number(query.get("page")) || 1;
   const view = (state, empty) => {
-    const list = listOf(state, empty, signal);
+    const list = listOf(state, empty, first, signal);
+    first = 1; // of the states that are opened later
     refresh = list.load;
     return list.place;
   };
+  let isOpened = false; // as the address says
   show(root,
     h("p", {}, "A webhook is a message that this service sends to another system of yours after a call or chat, with what came of it."),
     h("div", { class: "card" }, tabs("States", STATES.map(([state, text, empty]) => [text, () => view(state, empty)]),
-      { at, chosen: (number) => keepQuery({ state: STATES[number][0] }) })),
+      { at, chosen: (number) => isOpened && keepQuery({ state: STATES[number][0] }) })),
     await secrets(signal));
+  isOpened = true;
   every(POLL, signal, () => refresh(), { later: true });
 }
 
 /** The deliveries in one state, in `place`; `load` asks for them again. */
-function listOf(state, empty, signal) {
+function listOf(state, empty, first, signal) {
   const place = h("div", {}, h("p", { class: "loading" }, "Loading…"));
-  let page = 1;
+  let page = first;
   let shown = null;
   const load = async () => {
     const found = await api.get("/organizations/webhook-deliveries", { query: { state, page, limit: LIMIT }, signal });
@@ -45,6 +50,7 @@ function listOf(state, empty, signal) {
     shown = text;
     const turn = async (to) => {
       page = to;
+      keepInQuery({ page: page > 1 ? page : "" });
       await load();
     };
     show(place, found.deliveries.length

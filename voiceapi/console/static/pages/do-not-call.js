@@ -1,6 +1,7 @@
 // The do-not-call list: numbers that are never called, but to put a caller through.
 
 import { ApiError, api } from "../app/api.js";
+import { keepInQuery } from "../parts/address.js";
 import {
   alert, button, callout, confirm, field, fileDrop, formWith, input, instant, notify, pager, section, table, textarea,
 } from "../parts/components.js";
@@ -8,13 +9,14 @@ import { h, show } from "../parts/dom.js";
 
 const LIMIT = 50;
 
-export default async function doNotCall({ root, signal, title }) {
+export default async function doNotCall({ root, query, signal, title }) {
   const list = h("div");
-  let page = 1;
+  let page = Number(query.get("page")) || 1;
   const load = async () => {
     const found = await api.get("/do-not-call", { query: { page, limit: LIMIT }, signal });
     const turn = async (to) => {
       page = to;
+      keepInQuery({ page: page > 1 ? page : "" });
       await load();
     };
     show(list,
@@ -33,12 +35,12 @@ export default async function doNotCall({ root, signal, title }) {
     notify("The number may be called again.");
     await load();
   };
-  await load();
   title("Do-not-call list", [["Settings", "/settings"]]);
   show(root,
     h("p", {}, "No campaign calls these numbers, and single calls to them are refused. Putting a caller through to one of them still works."),
     h("div", { class: "columns" }, addNumbers(signal, load), addFile(signal, load)),
     section("Numbers", list));
+  await load();
 }
 
 const told = (added) => `${added.added} ${added.added === 1 ? "number" : "numbers"} added, ${added.already_listed} were on the list already.`;

@@ -2,6 +2,7 @@
 
 import { api } from "../app/api.js";
 import { every } from "../app/router.js";
+import { keepInQuery } from "../parts/address.js";
 import {
   alert, bytes, button, confirm, details, field, fileDrop, form, input, instant, link, notify, section, select, stateBadge, table,
 } from "../parts/components.js";
@@ -11,9 +12,9 @@ const LIMIT = 50;
 // A document of another tab or program may be read meanwhile.
 const POLL = 10_000;
 
-export default async function documents({ root, signal, title }) {
+export default async function documents({ root, query, signal, title }) {
   const list = h("div");
-  let offset = 0;
+  let offset = Math.max(0, Number(query.get("from")) || 0);
   let shown = null;
   const load = async () => {
     const found = (await api.get("/knowledge-base/documents", { query: { limit: LIMIT, offset }, signal })).documents;
@@ -30,6 +31,7 @@ export default async function documents({ root, signal, title }) {
   };
   const turn = (by) => async () => {
     offset = Math.max(0, offset + by);
+    keepInQuery({ from: offset || "" });
     await load();
   };
   const view = (found) => [

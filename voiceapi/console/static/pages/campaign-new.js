@@ -3,7 +3,7 @@
 import { ApiError, api } from "../app/api.js";
 import { go } from "../app/router.js";
 import {
-  badge, callout, debounced, emptyState, field, fileDrop, formWith, input, link, notify, section, select, showErrors, table, textarea,
+  badge, callout, checkbox, debounced, emptyState, field, fileDrop, formWith, input, link, notify, section, select, showErrors, table, textarea,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
 import { dayAndTime, forecast, zoneOf } from "./campaigns/campaign-dry-run.js";
@@ -70,17 +70,22 @@ export default async function campaignNew({ root, query, signal, title }) {
     return form;
   };
 
-  function take(text, file, title) {
+  function take(text, file, title, isHeading = null) {
     showErrors(element, null);
     checked = null;
     foresee();
-    const found = spreadsheet(text);
+    const found = spreadsheet(text, isHeading);
     list = found && {
-      ...found, file,
+      ...found, file, again: (is) => take(text, file, title, is),
       uses: found.columns.map((column, at) => ({
         name: column.name || (column.isNumber ? PHONE_NUMBER : found.hasHeading ? "" : `column ${at + 1}`), isNumber: column.isNumber,
       })),
     };
+    // Of two columns with one name the service takes the last.
+    list?.uses.forEach((use, at) => {
+      const isTaken = list.uses.slice(0, at).some((each) => each.name.toLowerCase() === use.name.toLowerCase());
+      if (use.name && isTaken) use.name = `${use.name} (column ${at + 1})`;
+    });
     show(columns);
     show(result);
     if (!list) return;
@@ -125,7 +130,7 @@ export default async function campaignNew({ root, query, signal, title }) {
         ["number", "the number to call"], ["own", `${own}${needed.includes(own.toLowerCase()) ? ", which the agent needs" : MEANINGS[own.toLowerCase()] ? `: ${MEANINGS[own.toLowerCase()]}` : ""}`],
         ...others.map((each) => [`as ${each}`, `${each}, which the agent needs`]), ["", "Ignore it"],
       ];
-      const now = use.isNumber ? "number" : use.name === "" ? "" : use.name === own ? "own" : `as ${use.name}`;
+      const now = use.isNumber ? "number" : use.name === "" ? "" : others.includes(use.name) ? `as ${use.name}` : "own";
       const control = select(options, now, { "aria-label": `What the column ${own} is` });
       control.addEventListener("change", () => {
         const isNumber = control.value === "number";
@@ -136,9 +141,12 @@ export default async function campaignNew({ root, query, signal, title }) {
       });
       return control;
     };
+    const heading = checkbox(list.hasHeading);
+    heading.addEventListener("change", () => list.again(heading.checked));
     const rows = list.columns.map((column, at) => ({ ...column, at, use: list.uses[at] }));
     show(columns,
-      !list.hasHeading && callout("The first row looks like a person to call, not like names of columns: say what each column is."),
+      field("The first row has the names of the columns", heading),
+      !list.hasHeading && callout("The first row is called like the others: say what each column is."),
       table("Columns of the list", [
         ["Column", ({ name: own, at }) => own || `column ${at + 1}`],
         ["For example", ({ samples }) => samples.join(", ")],

@@ -290,7 +290,7 @@ def test_talk_tests_publish_and_leaving_save_first_and_ask_nothing(saving: Tab, 
 
 def test_a_browser_may_save_by_hand(saving: Tab, agent: int, api: Api) -> None:
     saving.open("/settings/preferences")
-    saving.page.get_by_label("Drafts of agents save themselves").uncheck()
+    saving.page.get_by_label("Changes of agents save themselves").uncheck()
     saving.open(f"/agents/{agent}")
     saving.page.clock.install()
     edit(saving.page, "By hand")

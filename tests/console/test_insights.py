@@ -142,7 +142,7 @@ def test_a_disposition_is_found_as_the_pages_show_it(tab: Tab, agent: int) -> No
     rows.get_by_role("link").first.click()
     tab.heading(re.compile("^WR-"))
     above = tab.role("navigation", "Where this page belongs").get_by_role("link")
-    expect(above).to_have_text(["Agents", "Reminders", "Runs"])
+    expect(above).to_have_text(["Agents", "Reminders", "Calls"])
     above.last.click()
     tab.heading("Calls")
     expect(rows).to_have_count(4)

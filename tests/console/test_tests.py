@@ -278,8 +278,9 @@ def test_an_agent_demands_tests_before_it_is_published(serve: Serve, open_tab: O
     tab.role("tab", "Settings").click()
     tab.page.get_by_label("Findings").select_option(label="No errors")
     tab.page.get_by_label("All tests that are switched on pass").check()
-    tab.page.get_by_label("Paths that the tests reach, in %").fill("101")
-    with tab.expecting("422 PUT"):
+    with tab.expecting("422 PUT", "422 POST .*/lint"):
+        with tab.page.expect_response("**/lint"):  # it is checked as it is typed, before it is saved
+            tab.page.get_by_label("Paths that the tests reach, in %").fill("101")
         tab.press("Save", exact=True)
         expect(tab.page.locator('[data-name$="publish_requirements.coverage.edges"] .field-error')).not_to_be_empty()
     for kind in ("Steps", "Paths"):

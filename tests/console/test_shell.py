@@ -370,3 +370,31 @@ def test_an_open_tab_is_kept_in_the_address(tab: Tab) -> None:
     expect(tab.page.get_by_role("tabpanel")).to_have_text("two")
     tab.role("tab", "First").click()
     assert tab.page.url.endswith("/settings?other=1")
+
+
+def test_a_link_leads_to_the_same_page_of_a_list(tab: Tab, ask: Ask) -> None:
+    ask("POST", "/do-not-call", {"phone_numbers": [f"+12025550{number}" for number in range(100, 151)]})
+    tab.open("/settings/do-not-call")
+    tab.press("Next")
+    tab.sees("Page 2 of 2")
+    tab.page.reload()
+    tab.sees("Page 2 of 2")
+    tab.press("Previous")
+    tab.sees("Page 1 of 2")
+    assert tab.page.url.endswith("/settings/do-not-call")
+    tab.open("/documents?from=50")
+    tab.sees("From 51")
+    tab.press("Previous")
+    tab.sees("There is no document yet.")
+    assert tab.page.url.endswith("/documents")
+    tab.open("/settings/deliveries?state=succeeded&page=3")
+    expect(tab.role("tab", "Delivered")).to_have_attribute("aria-selected", "true")
+    tab.role("tab", "Waiting").click()
+    assert tab.page.url.endswith("/settings/deliveries?state=pending")
+    made = ask(
+        "POST", "/workflow/create/template", {"call_type": "inbound", "use_case": "", "activity_description": "Help."}
+    )
+    tab.open(f"/agents/{made['id']}")
+    tab.role("tab", "Settings").click()
+    tab.page.reload()
+    expect(tab.role("tab", "Settings")).to_have_attribute("aria-selected", "true")

@@ -89,7 +89,7 @@ def _dry_run(service: Service) -> str:
     campaign_id = _campaign(service, CALLS, calling_hours={"start": "10:00", "end": "20:00"}, max_attempts_per_day=2)
     wanted: dict[str, Any] = {"seed": 1, "days": DAYS, **dict.fromkeys(("outcomes", "talk_seconds", "starts_at"))}
     begun = time.perf_counter()
-    found = report.simulate(service, 1, campaign_id, wanted)
+    found = report.simulate(service, campaigns.get(1, campaign_id), wanted)
     seconds = time.perf_counter() - begun
     return f"{CALLS} contacts over {DAYS} days, {found['attempts']} attempts in {seconds:.1f} s"
 

@@ -48,6 +48,12 @@ def made(api: Api, name: str) -> int:
     return found
 
 
+@pytest.fixture(scope="module", autouse=True)
+def an_agent(api: Api) -> int:
+    """Without any, the page of the agents leads to that of a new one."""
+    return made(api, "First")
+
+
 def test_home(tab: Tab) -> None:
     tab.heading("Home")
     assert "key" not in tab.page.url

@@ -324,6 +324,11 @@ BODIES: dict[str, dict[str, Any]] = {
         "workflow_id": lambda world: world.agent,
         "file": CSV,
     },
+    "simulate_list": {
+        **dict.fromkeys(contacts.OPTIONAL, ABSENT),
+        "workflow_id": lambda world: world.agent,
+        "file": CSV,
+    },
     "check_list": {"workflow_id": lambda world: world.agent, "telephony_configuration_id": ABSENT, "file": CSV},
     "update_campaign": TIMES,
     "redial_campaign": {"retry_config": None, "retry_on_busy": True},

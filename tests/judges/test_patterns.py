@@ -85,9 +85,9 @@ MADE: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
         "finditer",
         lambda: [rf"(?<![\w.])(?:{pattern})" for pattern in (spoken_values._DATE, spoken_values._TIME)],
     ),
-    "llm.understanding.yes_no._phrases_of": (
+    "llm.understanding.yes_no._phrases_of_language": (
         "findall",
-        lambda: [yes_no._phrases_of(language)[0].pattern for language in yes_no_tables.OTHER_LANGUAGES],
+        lambda: [yes_no._phrases_of_language(language)[0].pattern for language in yes_no_tables.OTHER_LANGUAGES],
     ),
     "rehearsal.callers.defects.values": ("search", lambda: [rf"\b(?:{pattern})" for pattern, _ in defects._VALUES]),
     "rehearsal.saved_case._written": (

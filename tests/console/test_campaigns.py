@@ -175,7 +175,14 @@ def test_hours_are_set_as_a_week_by_keys(tab: Tab, api: Any, agent: int) -> None
     choose(tab, LIST)
     tab.press("Monday to Friday, 9 to 17")
     expect(tab.page.locator(".what-happens")).to_contain_text("Monday to Friday 09:00 to 17:00")
+    # What is changed is in no sentence yet, so the button that starts what the sentence says is gone at once.
+    start = tab.page.get_by_role("button", name="Start calling 7 people")
+    expect(start).to_be_visible()
+    hides = "(day) => { day.click(); return document.querySelector('[value=start]').hidden; }"
     friday = tab.page.get_by_role("checkbox", name="Friday")
+    assert friday.evaluate(hides)
+    assert friday.evaluate(hides)
+    expect(start).to_be_visible()
     friday.press(" ")
     expect(tab.page.locator(".what-happens")).to_contain_text("Monday to Thursday 09:00 to 17:00")
     tab.page.get_by_label("Monday, to").fill("12:00")

@@ -6,6 +6,7 @@ import {
   badge, callout, checkbox, debounced, emptyState, field, fileDrop, formWith, input, link, notify, section, select, showErrors, table, textarea,
 } from "../parts/components.js";
 import { h, show } from "../parts/dom.js";
+import { oneAfterAnother } from "../parts/unsaved.js";
 import { dayAndTime, forecast, zoneOf } from "./campaigns/campaign-dry-run.js";
 import { firstSettings, hoursInWords, settingsFields } from "./campaigns/campaign-settings.js";
 import { spreadsheet, textOf } from "./campaigns/spreadsheet.js";
@@ -30,7 +31,7 @@ export default async function campaignNew({ root, query, signal, title }) {
     api.get("/organizations/preferences", { signal }),
   ]);
   if (!agents.length) {
-    show(root, emptyState("A campaign needs an agent to talk to its contacts.", link("Make an agent", "/agents?new=", { class: "button primary" })));
+    show(root, emptyState("A campaign needs an agent to talk to its contacts.", link("Make an agent", "/agents/new", { class: "button primary" })));
     return;
   }
   const usable = configurations.filter((each) => each.is_ready_for_outbound && !each.inactive);
@@ -93,13 +94,12 @@ export default async function campaignNew({ root, query, signal, title }) {
     check();
   }
 
-  let asking = null;
+  const nextCheck = oneAfterAnother(signal);
   /** Ask the service about the list, then for the dry run; of several questions only the last is answered. */
   async function check() {
     if (!list) return;
-    asking?.abort();
-    const { signal: current } = asking = new AbortController();
-    signal.addEventListener("abort", () => asking.abort(), { once: true });
+    outdate();
+    const current = nextCheck();
     show(result, h("p", { class: "loading" }, "Checking the list…"));
     try {
       checked = await api.post("/campaign/check/csv", { form: listForm(), signal: current });
@@ -154,17 +154,20 @@ export default async function campaignNew({ root, query, signal, title }) {
       ], rows));
   }
 
-  let looking = null;
+  const nextLook = oneAfterAnother(signal);
+  /** Take away the button that starts calling, because something has changed since the sentence above it was true. */
+  function outdate() {
+    start.hidden = true;
+    return nextLook();
+  }
+
   /** Show what will happen, by a dry run that stores nothing. What is shown stays until the next answer, without its button. */
   async function foresee() {
-    start.hidden = true;
-    looking?.abort();
+    const current = outdate();
     if (!checked || checked.refusal || checked.rows === checked.skipped_count) {
       show(future);
       return;
     }
-    const { signal: current } = looking = new AbortController();
-    signal.addEventListener("abort", () => looking.abort(), { once: true });
     try {
       const form = wholeForm();
       if (!name.value.trim()) form.set("name", "?");
@@ -237,6 +240,8 @@ export default async function campaignNew({ root, query, signal, title }) {
   agent.addEventListener("change", check);
   carrier.addEventListener("change", check);
   settings.addEventListener("input", debounced(foresee));
+  // All but the name leads to another dry run, in a moment.
+  element.addEventListener("input", (event) => event.target !== name && outdate());
   // Enter in a field would press the first button of the form.
   element.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.matches("input")) event.preventDefault();

@@ -40,11 +40,12 @@ export default async function campaignPage({ root, params, query, signal, title 
   const refresh = async (known = null) => {
     const turn = (asked += 1);
     const isCourseSeen = course.isConnected;
+    const asksProgress = isCourseSeen && api.get(`${path}/progress`, { signal });
     const [now, progressed, outcomes, people] = await Promise.all([
       known ?? api.get(path, { signal }),
-      isCourseSeen && api.get(`${path}/progress`, { signal }),
+      asksProgress,
       isCourseSeen && api.get(`${path}/outcomes`, { signal }),
-      isCourseSeen && peopleOf(path, signal),
+      isCourseSeen && asksProgress.then(({ contacts }) => peopleOf(path, contacts, signal)),
     ]);
     if (turn !== asked) return; // an answer to a later question is newer
     if (now.state !== campaign.state) state.textContent = `The campaign is ${now.state}.`;

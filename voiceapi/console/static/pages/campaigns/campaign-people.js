@@ -9,9 +9,12 @@ const MOST = 5;
 // The time in a sentence of the service, such as "opens at 2026-11-30T08:00:00Z."
 const INSTANT = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 
-/** The contacts that are being called, each with its row's texts and its decisions, and the next and the skipped ones. */
-export async function peopleOf(path, signal) {
-  const of = async (state) => (await api.get(`${path}/contacts`, { query: { state, page: 1, limit: MOST }, signal })).contacts;
+/**
+ * The contacts that are being called, each with its row's texts and its decisions, and the next and the skipped ones.
+ * `counts`: how many are in each state.
+ */
+export async function peopleOf(path, counts, signal) {
+  const of = async (state) => counts[state] > 0 ? (await api.get(`${path}/contacts`, { query: { state, page: 1, limit: MOST }, signal })).contacts : [];
   const [dialing, retry, queued, skipped] = await Promise.all(["dialing", "retry", "queued", "skipped"].map(of));
   const called = await Promise.all(dialing.map((each) => api.get(`${path}/contacts/${each.row}`, { signal })));
   return { called, next: [...retry, ...queued].sort((one, other) => (one.next_attempt_at ?? "").localeCompare(other.next_attempt_at ?? "")).slice(0, MOST), skipped };

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +74,44 @@ class Api:
 
     def put(self, path: str, body: Any = None, **options: Any) -> Any:
         return self.ask("PUT", path, body, **options)
+
+
+class Answering(BaseHTTPRequestHandler):
+    """A handler of a server that stands in for another program's; a test's own says in `reply` what it answers."""
+
+    def reply(self) -> None:
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        self.reply()
+
+    def do_POST(self) -> None:
+        self.reply()
+
+    def sent(self) -> Any:
+        """The JSON of the request's body."""
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def give(self, body: bytes, kind: str = "application/json", status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+@contextmanager
+def listening(handler: type[Answering]) -> Iterator[str]:
+    """The origin of a server on loopback whose requests are handled so."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from asking import Api
+from asking import Answering, Api, listening
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Text = Callable[[str], str]
@@ -38,34 +36,34 @@ CONTACTS = (
 def receiver() -> Iterator[str]:
     """The URL of a server that takes webhooks and tools' requests; below /broken it answers with 500."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self) -> None:
+    class Handler(Answering):
+        def reply(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = json.dumps({"path": self.path, "order": "on its way"}).encode()
-            self.send_response(500 if self.path.startswith("/broken") else 200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(body, status=500 if self.path.startswith("/broken") else 200)
 
-        do_GET = do_POST = answer  # noqa: N815
-
-        def log_message(self, *_: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as origin:
+        yield origin
 
 
 def example(name: str) -> Any:
     return json.loads((EXAMPLES / f"{name}.json").read_text())
+
+
+def appointment(api: Api) -> int:
+    """The example that agrees on an appointment, without the trigger's path, which another agent may have."""
+    body = example("appointment")
+    del body["workflow_definition"]["nodes"][0]["data"]["trigger_path"]
+    return int(api.post("/workflow/create/definition", body)["id"])
+
+
+def chat(api: Api, agent: int, *lines: str) -> int:
+    """A text chat in which these lines are said; returns the id of its run."""
+    chats = f"/workflow/{agent}/text-chat/sessions"
+    run: int = api.post(chats, {})["workflow_run_id"]
+    for line in lines:
+        api.post(f"{chats}/{run}/messages", {"text": line})
+    return run
 
 
 def populate(api: Api, url: str, text: Text = str) -> dict[str, str]:

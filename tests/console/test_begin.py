@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from asking import KEY, Api, Serve
+from asking import KEY, Answering, Api, Serve, listening
 from browsing import NARROW, WIDE, Open, Tab
 from playwright.sync_api import Route, expect
 from seed import example
@@ -210,28 +208,16 @@ def writes() -> list[str]:
 def model(writes: list[str]) -> Iterator[str]:
     """The base URL of a language model."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    class Handler(Answering):
+        def reply(self) -> None:
+            asked = self.sent()
             text = writes.pop(0) if len(writes) > 1 else writes[0]
             message = {"role": "assistant", "content": text}
             kind, body = streamed(asked, 200, {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(body, kind)
 
-        def log_message(self, *_: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(Handler) as origin:
+        yield f"{origin}/v1"
 
 
 def keeps_what_is_described(tab: Tab, api: Api) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from asking import KEY, Api, Serve
+from asking import KEY, Answering, Api, Serve, listening
 from browsing import Open, Tab
 from playwright.sync_api import expect
 from seed import example
@@ -75,15 +73,11 @@ def test_a_caller_who_is_described_needs_a_language_model(tab: Tab, dead_end: in
 def model() -> Iterator[str]:
     """The URL of a language model that plays agents, callers and judges."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    class Handler(Answering):
+        def reply(self) -> None:
+            asked = self.sent()
             body = json.dumps({"choices": [{"message": self.message(asked), "finish_reason": "stop"}]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(body)
 
         def message(self, asked: Any) -> Any:
             system, last = asked["messages"][0]["content"], asked["messages"][-1]
@@ -98,18 +92,8 @@ def model() -> Iterator[str]:
                 return {"role": "assistant", "content": None, "tool_calls": [call]}
             return {"role": "assistant", "content": "So be it."}
 
-        def log_message(self, *_: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as origin:
+        yield f"{origin}/v1"
 
 
 def test_a_caller_described_in_a_sentence_is_judged(serve: Serve, open_tab: Open, model: str) -> None:

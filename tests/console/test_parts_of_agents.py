@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 import requests
-from asking import Api, Serve
+from asking import Answering, Api, Serve, listening
 from browsing import Open, Tab
 from playwright.sync_api import expect
 from seed import example, receiver, until
@@ -28,29 +26,17 @@ SECRET = "a-long-secret-0123456789"
 def shop() -> Iterator[str]:
     """A server that repeats what it is asked, and refuses whoever has no X-Token."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(Answering):
+        def reply(self) -> None:
+            if self.command == "POST":
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.give(b"", status=410)
+                return
             body = json.dumps({"asked": self.path, "said": MARKUP}).encode()
-            self.send_response(200 if self.headers.get("X-Token") == SECRET else 401)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(body, status=200 if self.headers.get("X-Token") == SECRET else 401)
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(410)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(Handler) as origin:
+        yield origin
 
 
 @pytest.fixture(scope="module")

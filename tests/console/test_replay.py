@@ -9,7 +9,7 @@ import pytest
 from asking import Api
 from browsing import Tab
 from playwright.sync_api import expect
-from seed import example, until
+from seed import appointment, chat, until
 from steps import looks_good
 
 pytestmark = pytest.mark.long
@@ -17,17 +17,12 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def agent(api: Api) -> int:
-    body = example("appointment")
-    del body["workflow_definition"]["nodes"][0]["data"]["trigger_path"]  # which another agent has
-    return int(api.post("/workflow/create/definition", body)["id"])
+    return appointment(api)
 
 
-def chat(api: Api, agent: int, *lines: str) -> int:
-    """A text chat that has ended; returns the id of its run."""
-    chats = f"/workflow/{agent}/text-chat/sessions"
-    run: int = api.post(chats, {})["workflow_run_id"]
-    for line in lines:
-        api.post(f"{chats}/{run}/messages", {"text": line})
+def ended(api: Api, agent: int, *lines: str) -> int:
+    """A text chat that these lines end; returns the id of its run."""
+    run = chat(api, agent, *lines)
     until(lambda: api.get(f"/workflow/{agent}/runs/{run}")["is_completed"])
     return run
 
@@ -48,7 +43,7 @@ def cross(api: Api, agent: int) -> None:
 
 
 def test_a_run_is_saved_as_a_case_that_passes(tab: Tab, agent: int, api: Api) -> None:
-    run = chat(api, agent, "Yes, I can.", "Two.")
+    run = ended(api, agent, "Yes, I can.", "Two.")
     tab.open(f"/agents/{agent}/runs/{run}")
     tab.press("Save as a test")
     tab.sees("It is saved as the test")
@@ -64,7 +59,7 @@ def test_a_run_is_saved_as_a_case_that_passes(tab: Tab, agent: int, api: Api) ->
 
 
 def test_a_run_is_replayed_on_the_draft(tab: Tab, agent: int, api: Api) -> None:
-    run = chat(api, agent, "Yes, I can.", "Two.")
+    run = ended(api, agent, "Yes, I can.", "Two.")
     cross(api, agent)
     tab.open(f"/agents/{agent}/runs/{run}")
     tab.follow("Replay on the draft")
@@ -80,9 +75,9 @@ def test_a_run_is_replayed_on_the_draft(tab: Tab, agent: int, api: Api) -> None:
 
 
 def test_the_latest_runs_are_replayed_with_a_summary_by_node(tab: Tab, agent: int, api: Api) -> None:
-    chat(api, agent, "Yes, I can.", "Two.")
-    chat(api, agent, "Yes, I can.", "Three.")
-    chat(api, agent, "No, I can't.")
+    ended(api, agent, "Yes, I can.", "Two.")
+    ended(api, agent, "Yes, I can.", "Three.")
+    ended(api, agent, "No, I can't.")
     change(api, agent, "see_you", "Fine. <b>Bye.</b>")
     tab.open(f"/runs?workflow={agent}")
     tab.follow("Replay the latest on the draft")

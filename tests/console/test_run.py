@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from asking import KEY, Api, Serve
+from asking import KEY, Answering, Api, Serve, listening
 from browsing import NARROW, Open, Tab
 from playwright.sync_api import Locator, Route, expect
-from seed import example, until
+from seed import appointment, chat, example, until
 from steps import looks_good
 
 pytestmark = pytest.mark.long
@@ -23,21 +21,6 @@ LOG = re.compile(r"/api/v1/workflow/\d+/runs/\d+$")
 @pytest.fixture
 def agent(api: Api) -> int:
     return appointment(api)
-
-
-def appointment(api: Api) -> int:
-    body = example("appointment")
-    del body["workflow_definition"]["nodes"][0]["data"]["trigger_path"]  # which another agent has
-    return int(api.post("/workflow/create/definition", body)["id"])
-
-
-def chat(api: Api, agent: int, *lines: str) -> int:
-    """A text chat in which these lines are said; returns the id of its run."""
-    chats = f"/workflow/{agent}/text-chat/sessions"
-    run: int = api.post(chats, {})["workflow_run_id"]
-    for line in lines:
-        api.post(f"{chats}/{run}/messages", {"text": line})
-    return run
 
 
 def call(api: Api, agent: int, *lines: str | dict[str, str]) -> int:
@@ -252,9 +235,9 @@ def test_a_run_whose_call_was_not_answered_says_so(tab: Tab, api: Api) -> None:
 def model() -> Iterator[str]:
     """The base URL of a language model that takes the first path that it is offered, whatever is said."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    class Handler(Answering):
+        def reply(self) -> None:
+            asked = self.sent()
             message: dict[str, Any] = {"role": "assistant", "content": "I <b>listen</b>."}
             names = [tool["function"]["name"] for tool in asked.get("tools", ())]
             if names and asked["messages"][-1]["role"] == "user":
@@ -265,22 +248,10 @@ def model() -> Iterator[str]:
                     "tool_calls": [{"id": "c", "type": "function", "function": function}],
                 }
             body = json.dumps({"choices": [{"message": message}]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(body)
 
-        def log_message(self, *_: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(Handler) as origin:
+        yield f"{origin}/v1"
 
 
 def test_a_language_models_paths_are_its_calls(serve: Serve, open_tab: Open, model: str) -> None:

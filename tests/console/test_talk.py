@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import KEY, Api, Serve, Server
+from asking import KEY, Answering, Api, Serve, Server, listening
 from browsing import NARROW, WIDE, Open, Tab
 from playwright.sync_api import Locator, Route, expect
 from seed import example, receiver
@@ -61,9 +59,9 @@ def writes() -> dict[str, list[str | Gate]]:
 def model(writes: dict[str, list[str | Gate]]) -> Iterator[str]:
     """The base URL of a language model that does what the caller's words ask for."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    class Handler(Answering):
+        def reply(self) -> None:
+            asked = self.sent()
             if asked["stream"] and (pieces := writes.get(asked["messages"][-1]["content"])):
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
@@ -74,22 +72,10 @@ def model(writes: dict[str, list[str | Gate]]) -> Iterator[str]:
                 return
             status, message = answer(asked)
             kind, body = streamed(asked, status, {"choices": [{"message": {"role": "assistant", **message}}]})
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.give(body, kind, status)
 
-        def log_message(self, *_: Any) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening(Handler) as origin:
+        yield f"{origin}/v1"
 
 
 def answer(asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
